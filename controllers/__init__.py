@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
+    from controllers.pool.hybrid import hybrid, replicated, series
     from controllers.pool.task import Task, task
     from controllers.pool.task_error import TaskError
     from controllers.pool.tasks import tasks
@@ -141,6 +142,7 @@ _HOMES = {
     "float64": "numpy",
     "gradient": "controllers.language.derivatives",
     "heun": "controllers.language.integrators",
+    "hybrid": "controllers.pool.hybrid",
     "keep": "controllers.program.rule",
     "int16": "numpy",
     "int32": "numpy",
@@ -163,8 +165,10 @@ _HOMES = {
     "reference_steps": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
     "repeat": "controllers.language.step",
+    "replicated": "controllers.pool.hybrid",
     "rk3": "controllers.language.integrators",
     "steady": "controllers.language.steady",
+    "series": "controllers.pool.hybrid",
     "stencil_computation": "controllers.run.skeleton",
     "step": "controllers.language.step",
     "stored": "controllers.language.stored",
@@ -188,11 +192,12 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "Task", "TaskError", "TiedTile",
     "TileView", "Time",
     "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",
-    "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
-    "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "output",
-    "parity", "plot", "point", "read_patterns", "reading", "reference_run", "reference_steps",
-    "register_stencil", "repeat", "rk3", "steady", "stencil_computation", "step", "stored",
-    "struct", "sum_by", "task", "tasks", "tune", "uint8", "updating", "workspace", "writing",
+    "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "hybrid", "int16",
+    "int32", "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c",
+    "output", "parity", "plot", "point", "read_patterns", "reading", "reference_run",
+    "reference_steps", "register_stencil", "repeat", "replicated", "rk3", "series",
+    "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "task", "tasks", "tune",
+    "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

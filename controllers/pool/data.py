@@ -103,6 +103,7 @@ class Touch:
     """An array that a task is given, with what it does to it.
 
     view: the array itself.  is_box: `box` is what it shows, else the whole, of which it shows some.
+    origin: the array from whose first cell kernels count: of a part of a task, that of the whole.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Touch:
     datum: Datum
     box: Shape
     is_box: bool
+    origin: Array
 
     @property
     def reads(self) -> bool:
@@ -130,8 +132,10 @@ class Data:
         self._starts: list[tuple[int, int, Datum]] = []
         self._gone: deque[tuple[int, weakref.ref[Array]]] = deque()
 
-    def touch(self, name: str, view: Array, role: TileRole) -> Touch:
-        """How a task touches an array; ValueError where that cannot be."""
+    def touch(
+        self, name: str, view: Array, role: TileRole, origin: Array | None = None
+    ) -> Touch:
+        """How a task touches an array, itself the origin by default; ValueError where it cannot."""
         if role != "in" and not view.flags.writeable:
             raise ValueError(
                 f"the array {name!r} is {'written' if role == 'out' else 'updated'} and can only "
@@ -139,7 +143,9 @@ class Data:
             )
         datum = self._of(view)
         box = datum.box_of(view)
-        return Touch(name, view, role, datum, datum.box if box is None else box, box is not None)
+        origin = view if origin is None else origin
+        is_box = box is not None
+        return Touch(name, view, role, datum, datum.box if box is None else box, is_box, origin)
 
     def all(self) -> list[Datum]:
         """Those whose arrays somebody has."""

@@ -42,7 +42,7 @@ class DeviceSide:
     def run(self, job: Job) -> tuple[None, float]:
         """Launch the kernel, and wait for it; its seconds."""
         body = job.variant.body
-        self._memories.before(job.touches, self.memory)
+        self._memories.before(job.touches, self.memory, job.replicas)
         tiles: dict[Datum, Tile] = {}
         for touch in job.touches:
             if touch.datum not in tiles:
@@ -53,13 +53,13 @@ class DeviceSide:
             assert isinstance(body, Kernel), "what a device can do"
             return None, self._launch(job, body, tiles)
         finally:
-            self._memories.after(job.touches, self.memory)
+            self._memories.after(job.touches, self.memory, job.replicas)
 
     def _launch(self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile]) -> float:
         given: dict[str, Given] = dict(_numbers(job))
         for name, (touch, tile) in self._named(job, tiles).items():
             tied = TiedTile(self._commands, tile.geometry, tile.dtype, "internal", tile, None)
-            cells = tied.select(Shape.of_extent(touch.view.shape))
+            cells = tied.select(Shape.of_extent(touch.origin.shape))
             given[name] = Access(cells, touch.role)
         over = over_of(job)
         group = job.variant.group
@@ -71,8 +71,10 @@ class DeviceSide:
     def _named(self, job: Job, tiles: dict[Datum, Tile]) -> dict[str, tuple[Touch, Tile]]:
         """Touches with tiles whose cells are counted from the first one that each shows."""
         found = {}
+        is_kernel = isinstance(job.variant.body, Kernel)
         for touch in job.touches:
-            tile, geometry = tiles[touch.datum], touch.datum.relative(touch.view)
+            view = touch.origin if is_kernel else touch.view
+            tile, geometry = tiles[touch.datum], touch.datum.relative(view)
             assert geometry is not None, "what a device was chosen for"
             found[touch.name] = touch, Tile(geometry, tile.dtype, tile.host, tile.buffer)
         return found
@@ -89,11 +91,12 @@ class DeviceSide:
 
 
 def over_of(job: Job) -> Shape:
-    """The cells of a launch: as many as the array has over which it is, from 0 on."""
+    """The cells of a launch: as many as the array has over which it is, from 0 on, or its rows."""
     wanted = job.variant.over
     for touch in job.touches:
         if touch.name == wanted or (not wanted and touch.writes):
-            return Shape.of_extent(touch.view.shape)
+            over = Shape.of_extent(touch.origin.shape)
+            return over if job.rows is None else over.slab(0, *job.rows)
     raise ValueError(
         f"task {job.task.name!r}: the kernel writes no array over whose cells it could be "
         f"launched; say over= the name of a parameter, or that one is written"

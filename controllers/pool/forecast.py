@@ -9,12 +9,13 @@ are not known yet.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case, TaskKey
+from controllers.pool.data import Touch
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
@@ -58,7 +59,7 @@ class Forecast:
         self.clock_s = 0.0
         self.decisions: deque[Decision] = deque(maxlen=MOST_TOLD)
         self._estimates, self._memories, self._lanes = estimates, memories, list(lanes)
-        self._cores = [0.0] * n_cores
+        self.n_cores, self._cores = n_cores, [0.0] * n_cores
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._found: dict[tuple[TaskKey, Case], tuple[Estimate | None, int]] = {}
         self._counts: dict[TaskKey, int] = {}
@@ -107,13 +108,45 @@ class Forecast:
         found = self._estimate(way.key, Case(size, self._units(way, cores)))
         return Estimate.about(UNKNOWN_S, 1.0, "class") if found is None else found
 
+    def known_s(self, way: Way, size: float, cores: int) -> float | None:
+        """How long a job will take so; None where nothing is known."""
+        found = self._estimate(way.key, Case(size, self._units(way, cores)))
+        return None if found is None else found.seconds
+
+    def n_known(self, way: Way) -> int:
+        """Another number when what is known of a way has changed."""
+        count = self._counts.get(way.key, 0)
+        return self._next.get(way.key, 1) if count < self._next.get(way.key, 1) else -count
+
+    def start_s(self, lane: Lane, cores: int, ready_s: float, taken: int = 0) -> float:
+        """When a job that is ready by then starts there, on so many cores of the host.
+
+        taken: cores that others take before.
+        """
+        start_s = ready_s if lane.device is None else max(ready_s, self._free_s[lane])
+        wanted = cores if lane.device is None else lane.cores
+        last = min(taken + wanted, self.n_cores) - 1
+        return max(start_s, sorted(self._cores)[last]) if wanted else start_s
+
+    def back_s(self, lane: Lane, nbytes: int) -> float:
+        """How long bytes are on their way from a lane to the host's memory."""
+        return 0.0 if lane.memory == HOST_MEMORY else self._move_s(lane.memory, False, nbytes)
+
+    def there_s(self, lane: Lane, nbytes: int) -> float:
+        """How long bytes are on their way from the host's memory to a lane."""
+        return 0.0 if lane.memory == HOST_MEMORY else self._move_s(lane.memory, True, nbytes)
+
     def transfer_s(self, job: Job, lane: Lane) -> float:
         """How long what the job reads is on its way to a lane, by where it is foreseen to be."""
+        return self.moves_s(job.touches, lane)
+
+    def moves_s(self, touches: Iterable[Touch], lane: Lane) -> float:
+        """The same of what touches read."""
         if not self._memories.any:
             return 0.0
         self._learn_moves()
         total_s = 0.0
-        for touch in job.touches:
+        for touch in touches:
             if touch.reads:
                 itemsize = touch.datum.dtype.itemsize
                 for source, target, cells in touch.datum.foreseen.moves(lane.memory, touch.box):
@@ -149,10 +182,7 @@ class Forecast:
     def _times(self, job: Job, way: Way, n: int, ready_s: float) -> tuple[float, float]:
         """When it would end and start there."""
         lane = way.lane
-        start_s = max(ready_s, self._free_s[lane]) if lane.device is not None else ready_s
-        taken = n if lane.device is None else lane.cores
-        if taken:
-            start_s = max(start_s, sorted(self._cores)[taken - 1])
+        start_s = self.start_s(lane, n, ready_s)
         took_s = self.transfer_s(job, lane) + self.seconds(way, job.size, n).seconds
         return start_s + took_s, start_s
 

@@ -24,25 +24,33 @@ class HostSide:
         variant = job.variant
         self._memories.before(job.touches, HOST_MEMORY)
         views = iter(job.touches)
-        args = [argument(given, views) for given in job.args]
-        kwargs = {name: argument(given, views) for name, given in job.kwargs.items()}
-        if variant.tells_cores:
+        counts_rows = variant.counts_rows
+        args = [argument(given, views, whole=counts_rows) for given in job.args]
+        kwargs = {
+            name: argument(given, views, whole=counts_rows) for name, given in job.kwargs.items()
+        }
+        if "cores" in variant.tells:
             kwargs["cores"] = job.cores
+        if counts_rows and job.rows is not None:
+            kwargs["rows"] = slice(*job.rows)
         function: Any = variant.body
         begin_s = time.perf_counter()
         try:
             with inside_task():
                 found = function(*args, **kwargs)
         finally:
-            self._memories.after(job.touches, HOST_MEMORY)
+            self._memories.after(job.touches, HOST_MEMORY, job.replicas)
         return found, time.perf_counter() - begin_s
 
 
-def argument(given: Any, touches: Any) -> Any:
-    """What a function gets for an argument; `touches` are those of arrays, in order."""
+def argument(given: Any, touches: Any, *, whole: bool = False) -> Any:
+    """What a function gets for an argument; `touches` are those of arrays, in order.
+
+    whole: of a part of a task, the array that it is a part of.
+    """
     if isinstance(given, ArrayAccess):
         touch: Touch = next(touches)
-        view = touch.view.view()
+        view = (touch.origin if whole else touch.view).view()
         if not touch.writes:
             view.flags.writeable = False
         return view

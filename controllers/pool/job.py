@@ -35,6 +35,7 @@ class TaskFuture(Future[Any]):
         super().__init__()
         self.owner, self.job = owner, job
         self.written: list[Touch] = []      # by its job, when that is done
+        self.parts: list[TaskFuture] = []   # whose end this one is
         self.seen = False   # somebody has asked how it ended
 
     def __repr__(self) -> str:
@@ -64,7 +65,8 @@ class TaskFuture(Future[Any]):
     def _wait_for(self, timeout: float | None) -> None:
         if not self.done() and timeout != 0:
             check_outside(f"to wait for {self!r}")
-        self.seen = True
+        for future in (self, *self.parts):
+            future.seen = True
 
 
 class Job:
@@ -72,14 +74,16 @@ class Job:
 
     waits: how many jobs have to be over before it starts.  followers: those that wait for it, and
     whether they read what it gives.  lost: why it will never be done.  before: unfinished jobs that
-    it waits for.  size: how much it has to do.  start_s, end_s: foreseen, on the clock of the
-    forecast; rank_s: from its start to the end of all that follows from it.
+    it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
+    to before the last one.  replicas: where devices do what the host does, too.
+    start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
+    all that follows from it.
     """
 
     __slots__ = (
         "number", "task", "args", "kwargs", "touches", "future", "waits", "followers", "lost",
         "state", "way", "cores", "size", "seconds", "start_s", "end_s", "rank_s", "before",
-        "may_run", "placed",
+        "may_run", "placed", "rows", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +102,8 @@ class Job:
         self.way: Way | None = None
         self.placed: Way | None = None
         self.cores = 1
+        self.rows: tuple[int, int] | None = None
+        self.replicas: dict[Any, Any] | None = None
         self.size = 0.0
         self.seconds = self.start_s = self.end_s = self.rank_s = 0.0
 
@@ -120,7 +126,13 @@ class Job:
         """Of what it was given, as it is over; or what it touched would be kept by its history."""
         self.future = None
         self.args, self.kwargs, self.touches = [], {}, []
-        self.before, self.may_run = [], []
+        self.before, self.may_run, self.replicas = [], [], None
+
+
+def future_of(job: Job) -> TaskFuture:
+    """The future of a job that is not over."""
+    assert job.future is not None, "a job that is not over"
+    return job.future
 
 
 # The future of a job that is not done, and why.

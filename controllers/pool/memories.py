@@ -7,15 +7,19 @@ import time
 import weakref
 from collections import Counter, deque
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.pool.data import Datum, Touch
 from controllers.pool.newest import HOST_MEMORY
+from hitmap.region import Region
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
+# The images in which devices have computed what the host does after them.
+Replicas: TypeAlias = "dict[tuple[int, Datum], Tile]"
 MOST_NOTED = 256    # moves whose times nobody has asked for
 
 
@@ -44,23 +48,49 @@ class Memories:
         """Whether there is another one than the host's."""
         return bool(self._executors)
 
-    def before(self, touches: Iterable[Touch], memory: int) -> None:
-        """Bring what a task reads to where it computes."""
+    @property
+    def moved_nbytes(self) -> tuple[int, int]:
+        """Bytes that went to devices, and came from them."""
+        up, down = (
+            sum(nbytes for (_, to_device), nbytes in self.nbytes.items() if to_device == wanted)
+            for wanted in (True, False)
+        )
+        return up, down
+
+    def before(
+        self, touches: Iterable[Touch], memory: int, replicas: Replicas | None = None
+    ) -> None:
+        """Bring what a task reads to where it computes; of a replica, all to the host, too."""
         if self._executors:
             touches = list(touches)
+            for touch in touches if replicas is not None else ():
+                self.bring(touch.datum, HOST_MEMORY, touch.box)
             if memory != HOST_MEMORY:
                 self._in_use[memory] = {touch.datum for touch in touches}
             for touch in touches:
                 if touch.reads:
                     self.bring(touch.datum, memory, touch.box)
 
-    def after(self, touches: Iterable[Touch], memory: int) -> None:
-        """A task has written there."""
+    def after(
+        self, touches: Iterable[Touch], memory: int, replicas: Replicas | None = None
+    ) -> None:
+        """A task has written there.
+
+        A replica on a device counts when the host has written the same, if its image is there.
+        """
         if self._executors:
             for touch in touches:
+                datum = touch.datum
                 if touch.writes:
-                    with touch.datum.moving:
-                        touch.datum.newest.wrote(memory, touch.box)
+                    with datum.moving:
+                        if replicas is not None and memory != HOST_MEMORY:
+                            datum.newest.spoilt(memory, touch.box)
+                            replicas[memory, datum] = datum.tiles[memory]
+                            continue
+                        datum.newest.wrote(memory, touch.box)
+                        for (other, of), tile in (replicas or {}).items():
+                            if of is datum and datum.tiles.get(other) is tile:
+                                datum.newest.brought(other, Region.of([touch.box]))
             if memory != HOST_MEMORY:
                 self._in_use[memory] = set()
 
@@ -70,6 +100,13 @@ class Memories:
             for source, target, cells in datum.newest.moves(memory, box):
                 self._copy(datum, max(source, target), cells.boxes, to_device=target > HOST_MEMORY)
                 datum.newest.brought(target, cells)
+
+    def away(self, touches: Iterable[Touch]) -> list[Touch]:
+        """Those of which the host has not all of the newest cells."""
+        return [
+            touch for touch in touches
+            if not touch.datum.newest.stale(HOST_MEMORY, touch.box).empty
+        ]  # fmt: skip
 
     def image(self, datum: Datum, memory: int) -> Tile:
         """The tile of an array on a device; other arrays leave it where there is no room."""

@@ -62,6 +62,11 @@ class Newest:
             if other != memory:
                 self._stale[other] = self._stale[other] | written
 
+    def spoilt(self, memory: int, box: Shape) -> None:
+        """What this memory holds of `box` counts no more; another one has the newest values."""
+        before = self._stale.get(memory, Region.of([self._box]))
+        self._stale[memory] = before | Region.of([box])
+
     def forget(self, memory: int) -> None:
         """Nothing of what a device holds counts any more; the host's memory has it all."""
         self._stale.pop(memory, None)

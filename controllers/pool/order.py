@@ -6,27 +6,37 @@ Only those whose values it *reads* can spoil it: if they fail or are cancelled, 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError
 
-from controllers.pool.data import LEAST_LOOKS, Datum
+from controllers.pool.data import LEAST_LOOKS, Datum, Touch
 from controllers.pool.job import OVER, READY, RUNNING, Job, Lost
 from controllers.pool.task_error import TaskError
 
 MOST_REMEMBERED = 256   # entries of one datum's history that are over, for the forecast
 
 
-def enter(job: Job, clock_s: float) -> list[Job]:
-    """Let it wait for what comes before it; returns those whose end its start is foreseen by."""
+def befores_of(job: Job, touches: Sequence[Touch] | None = None) -> dict[Job, bool]:
+    """The jobs that come before one that touches this, and whether it reads what they give."""
     befores: dict[Job, bool] = dict.fromkeys(job.waits_for_values, True)
-    for touch in job.touches:
+    for touch in job.touches if touches is None else touches:
         history, cells = touch.datum.history, (touch.box,)
         if touch.reads:
             befores |= dict.fromkeys(history.before_read(cells), True)
         if touch.writes:
             for other in history.before_write(cells):
                 befores.setdefault(other, False)
-    for touch in job.touches:
+    return befores
+
+
+def enter(job: Job, clock_s: float, touches: Sequence[Touch] | None = None) -> list[Job]:
+    """Let it wait for what comes before it; returns those whose end its start is foreseen by.
+
+    touches: what it is ordered by, where these are not its own.
+    """
+    touches = job.touches if touches is None else touches
+    befores = befores_of(job, touches)
+    for touch in touches:
         history, cells = touch.datum.history, (touch.box,)
         (history.wrote if touch.writes else history.read)(cells, job)
         _tidy(touch.datum, clock_s)
@@ -64,7 +74,17 @@ def lose(job: Job, other: Job) -> None:
 
 
 def cancel(job: Job) -> list[Job] | None:
-    """Those that will not be done now, the job first; None where it has started or is over."""
+    """Those that will not be done now, with parts of it; None where it has started or is over."""
+    parts = [] if job.future is None else [one.job for one in job.future.parts]
+    if any(one.state in (RUNNING, OVER) for one in parts):
+        return None
+    found = _cancelled(job)
+    for part in parts if found else ():
+        found = [*(found or []), *(_cancelled(part) or [])]
+    return found
+
+
+def _cancelled(job: Job) -> list[Job] | None:
     if job.state in (RUNNING, OVER) or isinstance(job.lost, TaskError):
         return [] if isinstance(job.lost, CancelledError) else None
     if job.lost is not None:

@@ -19,11 +19,13 @@ from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
 from controllers.pool import order
 from controllers.pool.chunks import by_rows, pairwise
+from controllers.pool.composites import Composite, Composites
 from controllers.pool.crew import Crew
+from controllers.pool.data import Touch
 from controllers.pool.device_side import DeviceSide
 from controllers.pool.forecast import Forecast
-from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, tell
-from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.hybrid import Hybrid, Replicated, Series
+from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, future_of, tell
 from controllers.pool.opening import opened
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
 from controllers.pool.submissions import Submissions
@@ -34,7 +36,6 @@ from hitmap.comm import Communicator, SerialCommunicator
 
 MOST_FAILED = 64    # futures of tasks that `wait` may raise the error of
 MOST_ENDED = 4096   # jobs that the report and the timeline know of
-
 
 
 class Pool:
@@ -64,6 +65,9 @@ class Pool:
             self._lanes, self._lock, self._forecast, self._do, self._share.rest
         )
         self._submissions = Submissions(self._lanes)
+        self._composites = Composites(
+            self, self._submissions, self._forecast, self._memories, self._enter, self._lock
+        )
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
         self._n_submitted = self._n_over = 0
@@ -72,10 +76,10 @@ class Pool:
     def __repr__(self) -> str:
         return f"<pool of {self._share.n} cores{''.join(f', {x.name}' for x in self._lanes[1:])}>"
 
-    def submit(self, task: Task | Body, /, *args: Any, **kwargs: Any) -> TaskFuture:
+    def submit(self, task: Task | Body | Composite, /, *args: Any, **kwargs: Any) -> TaskFuture:
         """Have `task` done with these arguments, after all that it has to follow; at once back.
 
-        task: made by `ct.task`, or a function, for one core.
+        task: made by `ct.task`, `ct.hybrid` ..., or a function, for one core.
         Arrays are read, unless the task says otherwise, or the call: `ct.writing(array)`,
         `ct.updating(array)`.  Until `wait`, or the result of what writes it, an array is looked at
         and changed by tasks alone.  A future among the arguments stands for its result.  Others
@@ -83,21 +87,28 @@ class Pool:
         where no variant can be done here, or an array cannot be written or ordered.
         """
         with self._lock:
-            self._check_open()
-            job = self._submissions.job(task, args, kwargs, self._n_submitted, self)
-            befores = order.enter(job, self._forecast.clock_s)
-            self._forecast.place(job, befores)
-            self._n_submitted += 1
-            future = job.future
-            lost: list[Lost] = []
-            assert future is not None, "a job that is not over"
-            if job.waits == 0 and job.lost is None:
-                job.state = READY
-                self._crew.push(job)
-            elif job.waits == 0 and job.lost is not None:
-                lost = [(future, job.lost), *self._pass_on([job])]
+            if self._closed:
+                raise RuntimeError("the pool is closed, and takes no tasks; open another one")
+            if isinstance(task, (Hybrid, Replicated, Series)):
+                future, lost = self._composites.submitted(task, args, kwargs)
+            else:
+                job = self._submissions.job(task, args, kwargs, self)
+                future = future_of(job)
+                lost = self._enter(job)
         tell(lost)
         return future
+
+    def _enter(self, job: Job, touches: Sequence[Touch] | None = None) -> list[Lost]:
+        """Let a job wait for what comes before it, and place it; what will not be done, and why."""
+        befores = order.enter(job, self._forecast.clock_s, touches)
+        self._forecast.place(job, befores)
+        self._n_submitted += 1
+        if job.waits == 0 and job.lost is not None:
+            return [(future_of(job), job.lost), *self._pass_on([job])]
+        if job.waits == 0:
+            job.state = READY
+            self._crew.push(job)
+        return []
 
     def map(
         self, task: Task | Body, /, *iterables: Any, rows: int | None = None,
@@ -140,8 +151,10 @@ class Pool:
     def report(self) -> PoolReport:
         """What was done where, of the newest tasks, and why there; `str` of it is a table."""
         with self._lock:
-            decisions = list(self._forecast.decisions)
-            return PoolReport.of(self._ended, decisions, self._n_over, self._crew.n_stolen)
+            return PoolReport.of(
+                self._ended, self._forecast.decisions, self._n_over, self._crew.n_stolen,
+                self._memories.moved_nbytes,
+            )  # fmt: skip
 
     def save_timeline(self, path: str | os.PathLike[str]) -> None:
         """Write when each of the newest tasks of this rank was done, for ui.perfetto.dev."""
@@ -192,10 +205,8 @@ class Pool:
             self._forecast.go_on(future.job.end_s)
             if not self._memories.any or self._closed:
                 return
-            stale = [
-                touch for touch in future.written
-                if not touch.datum.newest.stale(HOST_MEMORY, touch.box).empty
-            ]  # fmt: skip
+            jobs = (future, *future.parts)
+            stale = self._memories.away(touch for one in jobs for touch in one.written)
             if not stale:
                 return
             home = self.submit(_HOME, *(touch.view for touch in stale))
@@ -222,8 +233,8 @@ class Pool:
     def _over(
         self, job: Job, value: Any, error: TaskError | None, seconds: float, when: tuple[int, int]
     ) -> None:
-        way, future = job.way, job.future
-        assert way is not None and future is not None, "a job that was done just now"
+        way, future = job.way, future_of(job)
+        assert way is not None, "a job that was done just now"
         with self._lock:
             units = job.cores if way.lane.device is None else max(1, way.lane.cores)
             future.written = [touch for touch in job.touches if touch.writes]
@@ -282,10 +293,6 @@ class Pool:
             if isinstance(lane.side, DeviceSide):
                 lane.side.close()
         self._share.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("the pool is closed, and takes no tasks; open another one")
 
 
 _HOME = Task("to the host")

@@ -44,17 +44,20 @@ class PoolReport:
     """The newest jobs of this rank's pool, and where they were sent and why.
 
     n_jobs: how many were done in all.  n_stolen: of these, elsewhere than was foreseen.
+    moved_nbytes: to devices with memory of their own, and from them.
     """
 
     tasks: tuple[TaskReport, ...]
     decisions: tuple[Decision, ...]
     n_jobs: int
     n_stolen: int
+    moved_nbytes: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(
-        cls, ended: Iterable[Ended], decisions: Iterable[Decision], n_jobs: int, n_stolen: int
-    ) -> PoolReport:
+        cls, ended: Iterable[Ended], decisions: Iterable[Decision], n_jobs: int, n_stolen: int,
+        moved_nbytes: tuple[int, int],
+    ) -> PoolReport:  # fmt: skip
         """Summed up by task, variant and lane."""
         groups: dict[tuple[str, str, str], list[Ended]] = {}
         for one in ended:
@@ -67,7 +70,7 @@ class PoolReport:
             )
             for key, some in sorted(groups.items())
         ]  # fmt: skip
-        return cls(tuple(tasks), tuple(decisions), n_jobs, n_stolen)
+        return cls(tuple(tasks), tuple(decisions), n_jobs, n_stolen, moved_nbytes)
 
     def __str__(self) -> str:
         header = ["task", "variant", "where", "jobs", "failed", "median", "foreseen"]

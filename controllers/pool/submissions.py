@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from controllers.controller.access import ArrayAccess
+from controllers.pool.cut import PartAccess
 from controllers.pool.data import Data, Touch
 from controllers.pool.job import Job, Owner, TaskFuture
 from controllers.pool.lane import Lane
@@ -26,12 +27,16 @@ class Submissions:
         self.data = Data()
         self._ways = Ways(lanes)
         self._functions: OrderedDict[Any, Task] = OrderedDict()
+        self._n_made = 0
 
     def job(
-        self, given: Task | Body, args: Sequence[Any], kwargs: Mapping[str, Any], number: int,
-        owner: Owner,
+        self, given: Task | Body, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner,
+        size: float | None = None,
     ) -> Job:  # fmt: skip
-        """A job that nobody waits for yet; ValueError or TypeError where there can be none."""
+        """A job that nobody waits for yet; ValueError or TypeError where there can be none.
+
+        size: how much it has to do, where that is known.
+        """
         task = self._task(given)
         named = task.named(args, kwargs)
         touches: list[Touch] = []
@@ -40,17 +45,23 @@ class Submissions:
             if isinstance(value, np.ndarray):
                 value = ArrayAccess(value, task.roles.get(name, "in"))
             if isinstance(value, ArrayAccess):
-                touches.append(self.data.touch(name, value.array, value.role))
+                origin = value.whole if isinstance(value, PartAccess) else None
+                touches.append(self.data.touch(name, value.array, value.role, origin))
             elif isinstance(value, TaskFuture) and value.owner is not owner:
                 raise ValueError(f"{value!r} is of another pool; give its result()")
             values.append(value)
         n = len(args)
         by_name = dict(zip((name for name, _ in named[n:]), values[n:]))
-        job = Job(number, task, values[:n], by_name, touches, owner)
+        job = Job(self._n_made, task, values[:n], by_name, touches, owner)
+        self._n_made += 1
         futures = any(isinstance(value, TaskFuture) for value in values)
         job.may_run = self._ways.of(task, touches, has_futures=futures)
-        nbytes = sum(touch.view.nbytes for touch in touches)
-        job.size = float(nbytes if task.size is None else task.size(*args, **kwargs))
+        if size is not None:
+            job.size = size
+        elif task.size is not None:
+            job.size = float(task.size(*args, **kwargs))
+        else:
+            job.size = float(sum(touch.view.nbytes for touch in touches))
         return job
 
     def _task(self, given: Task | Body) -> Task:

@@ -32,7 +32,8 @@ class Variant:
 
     on: "host", or which devices it is for, as a selector names them; "" for any.
     least, most: cores that a function can use; it is told how many it got where it has a
-        keyword-only parameter `cores`.
+        keyword-only parameter `cores`, and which rows are its own, of arrays that are whole, where
+        it has one `rows` (`ct.hybrid`).
     over: the parameter over whose cells a kernel is launched.  group: extents of its work-groups.
     """
 
@@ -43,7 +44,12 @@ class Variant:
     most: int = 1
     over: str = ""
     group: tuple[int, ...] | None = None
-    tells_cores: bool = False
+    tells: frozenset[str] = frozenset()
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it is told which rows of whole arrays are its own."""
+        return "rows" in self.tells or isinstance(self.body, Kernel)
 
     def suits(self, device: Device | None) -> bool:
         """Whether it can be done on this device, or where that is None, on the host."""
@@ -136,7 +142,7 @@ class Task:
         self.variants += (Variant(
             body, self._free_name(name or usual), HOST if not is_kernel else on or "", least, most,
             self._known(over), None if group is None else tuple(group),
-            not is_kernel and _tells_cores(body),
+            frozenset() if is_kernel else _told(body),
         ),)  # fmt: skip
         self._take_signature(body)
         return body
@@ -164,10 +170,9 @@ class Task:
                 found = inspect.signature(body)
             except (ValueError, TypeError):     # of NumPy's functions in C
                 return
-            if self.variants[-1].tells_cores:   # which is not for who submits it
-                of_users = [one for one in found.parameters.values() if one.name != "cores"]
-                found = found.replace(parameters=of_users)
-            self.signature = found
+            told = self.variants[-1].tells      # not by who submits it
+            of_users = [one for one in found.parameters.values() if one.name not in told]
+            self.signature = found.replace(parameters=of_users)
             own = [
                 one.name for one in self.signature.parameters.values()
                 if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
@@ -190,12 +195,16 @@ class Task:
         return [*zip(names, args), *kwargs.items()]
 
 
-def _tells_cores(body: Body) -> bool:
+def _told(body: Body) -> frozenset[str]:
+    """What the pool gives to a function by name."""
     try:
-        found = inspect.signature(body).parameters.get("cores")  # type: ignore[arg-type]
+        found = inspect.signature(body).parameters  # type: ignore[arg-type]
     except (ValueError, TypeError):
-        return False
-    return found is not None and found.kind is found.KEYWORD_ONLY
+        return frozenset()
+    return frozenset(
+        name for name in ("cores", "rows")
+        if name in found and found[name].kind is inspect.Parameter.KEYWORD_ONLY
+    )  # fmt: skip
 
 
 @overload

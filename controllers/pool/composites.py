@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""What hybrid tasks become: jobs of parts, each for one side, and a last one for their future.
+
+All jobs of a hybrid task are there when it has been submitted, ordered as any others: parts that
+maps cut by the cells that they touch; parts that a function of the user cuts are between the job of
+that function and the last one, which touch all that the task is given.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, Union
+
+from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid import Hybrid, Replicated, Series
+from controllers.pool.job import Job, Lost, Owner, TaskFuture
+from controllers.pool.memories import Memories, Replicas
+from controllers.pool.part_jobs import Enter, PartJobs, check_apart
+from controllers.pool.sides import Side, Sides
+from controllers.pool.splitting import Splitting
+from controllers.pool.submissions import Submissions
+from controllers.pool.summing import Summing
+from controllers.pool.task import Task
+from hitmap.region import Region
+
+MOST_UNITS = 64     # in which shares are counted
+
+Composite: TypeAlias = Union[Hybrid, Replicated, Series]
+
+
+class Composites:
+    """Makes the jobs of hybrid tasks; for who holds the pool's lock, which is `lock`."""
+
+    def __init__(
+        self, owner: Owner, submissions: Submissions, forecast: Forecast, memories: Memories,
+        enter: Enter, lock: threading.RLock,
+    ) -> None:  # fmt: skip
+        self._owner, self._submissions, self._forecast = owner, submissions, forecast
+        self._memories, self._enter, self._lock = memories, enter, lock
+        self._sides = Sides(forecast)
+        self._summing = Summing(self._sides)
+
+    def submitted(
+        self, given: Composite, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[TaskFuture, list[Lost]]:
+        """The future of the last job; what of them will not be done, and why."""
+        jobs = PartJobs(self._owner, self._submissions, self._forecast, self._enter)
+        if isinstance(given, Replicated):
+            self._replicas(given.task, args, kwargs, jobs)
+        elif isinstance(given, Series):
+            self._summing.calls(given, args, kwargs, jobs)
+        elif given.cut is None:
+            return self._split(given, args, kwargs, jobs), jobs.lost
+        elif given.cut.summed:
+            self._summing.rows(given, args, kwargs, jobs)
+        else:
+            self._rows(given, args, kwargs, jobs)
+        return jobs.joined(given.task.name), jobs.lost
+
+    def _replicas(
+        self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
+    ) -> None:
+        """Enter a job for each device that computes as well what the host does after them.
+
+        Until then the host has what there was before.
+        """
+        last = jobs.made(task, args, kwargs)
+        on_host = [way for way in last.may_run if way.lane.device is None]
+        ways = self._sides.replicas(last) if on_host else []
+        last.may_run = on_host if ways else last.may_run
+        replicas: Replicas | None = {} if ways else None
+        for way in ways:
+            one = jobs.made(task, args, kwargs, last.size)
+            one.may_run, one.replicas = [way], replicas
+            jobs.enter(one)
+        last.replicas = replicas
+        jobs.enter(last)
+        for touch in last.touches if ways else ():
+            for way in ways:
+                if touch.writes:
+                    touch.datum.foreseen.brought(way.lane.memory, Region.of([touch.box]))
+
+    def _rows(
+        self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
+    ) -> None:
+        """Enter a job for each part, and on the host for each that can be done at once."""
+        task, cut = hybrid.task, hybrid.cut
+        assert cut is not None, "a task that maps cut"
+        named = task.named(args, kwargs)
+        names, n_args = [name for name, _ in named], len(args)
+        n_rows = cut.rows(named)
+        whole = jobs.made(task, args, kwargs)
+        whole.may_run = cut.suiting(whole.may_run)
+        n = max(1, min(n_rows, MOST_UNITS))
+        parts: list[Job] = []
+        first = 0
+        for side, count in self._shares(hybrid, whole, n, jobs):
+            upto = [
+                n_rows * (first * side.n_jobs + count * k) // (n * side.n_jobs)
+                for k in range(side.n_jobs + 1)
+            ]
+            first += count
+            for low, high in zip(upto, upto[1:]):
+                if low < high:
+                    values = cut.part(named, low, high)
+                    by_name = dict(zip(names[n_args:], values[n_args:]))
+                    size = whole.size * (high - low) / n_rows
+                    part = jobs.made(task, values[:n_args], by_name, size)
+                    part.rows, part.may_run = (low, high), [side.way]
+                    parts.append(part)
+        check_apart(task.name, [part.touches for part in parts])
+        for part in parts:
+            jobs.enter(part)
+            if hybrid.shares is None:   # a side without work may take it
+                part.may_run = whole.may_run
+
+    def _shares(
+        self, hybrid: Hybrid, whole: Job, n: int, jobs: PartJobs
+    ) -> list[tuple[Side, int]]:
+        """Sides, and how many of n units of a task each one gets."""
+        cut = hybrid.cut
+        parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
+        rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
+        sides = self._sides.of(whole.may_run, whole.size)
+        ready_s = jobs.ready_s([whole])
+        ends = [
+            self._sides.of_rows(side, whole.size, parted, rest, n, ready_s) for side in sides
+        ]
+        return [*zip(sides, self._sides.counts(sides, ends, n, hybrid.shares))]
+
+    def _split(
+        self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
+    ) -> TaskFuture:
+        """Enter what splits, a job for each share, and what merges."""
+        name = hybrid.task.name
+        if kwargs:
+            raise TypeError(
+                f"task {name!r}: functions that split and merge take positional arguments, got "
+                f"{', '.join(kwargs)} by name; leave the names out"
+            )
+        whole = jobs.made(hybrid.task, args)
+        shares = [one for one in self._shares(hybrid, whole, MOST_UNITS, jobs) if one[1]]
+        parts = [
+            jobs.made(hybrid.task, args, None, whole.size * count / MOST_UNITS)
+            for _, count in shares
+        ]
+        splitting = Splitting(
+            hybrid, whole, parts, [count / MOST_UNITS for _, count in shares], self._memories,
+            self._submissions, self._lock,
+        )  # fmt: skip
+        waits = [one.future for one in whole.waits_for_values]
+        begun = jobs.enter(jobs.made(splitting.begin, waits), whole.touches)
+        for part, (side, _) in zip(parts, shares):
+            part.args, part.touches, part.may_run = [begun], [], [side.way]
+            jobs.enter(part)
+        before = list(jobs.futures)
+        future = jobs.enter(jobs.made(splitting.end, before), whole.touches)
+        future.parts = before
+        future.add_done_callback(splitting.let_go)
+        return future

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""How many of n units of work, in a row, each of several sides gets, so that all end soonest."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+LEAST_GAIN = 0.02   # of the time, by more than one side; below that one side does it all
+_HALVINGS = 14      # of the time in question
+
+# When a side is done that has the units from the first number to before the second one.
+End: TypeAlias = Callable[[int, int], float]
+
+
+def divided(ends: Sequence[End], n: int) -> list[int]:
+    """The units of each side, which has the next ones in order; ends may not fall with more units.
+
+    A side of which nothing is known says that one unit takes no time and more take for ever: it
+    gets one, to be known then.
+
+    >>> divided([lambda a, b: 3.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8)
+    [2, 6]
+    >>> divided([lambda a, b: 99.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8)
+    [0, 8]
+    """
+    alone = [end(0, n) for end in ends]
+    best = min(alone)
+    if math.isinf(best):    # nothing is known of anybody
+        few = min(n, len(ends)) - 1
+        return [n - few, *[1] * few, *[0] * (len(ends) - 1 - few)]
+    unknown = any(map(math.isinf, alone))
+    low_s, high_s = 0.0, best
+    for _ in range(_HALVINGS):
+        middle_s = (low_s + high_s) / 2
+        if sum(_within(ends, n, middle_s)) == n:
+            high_s = middle_s
+        else:
+            low_s = middle_s
+    if not unknown and high_s > (1 - LEAST_GAIN) * best:
+        return [n if number == alone.index(best) else 0 for number in range(len(ends))]
+    return _within(ends, n, high_s)
+
+
+def _within(ends: Sequence[End], n: int, limit_s: float) -> list[int]:
+    """As many units as each side, one after another, has done by then."""
+    counts: list[int] = []
+    first = 0
+    for end in ends:
+        low, high = first, n
+        while low < high:
+            middle = (low + high + 1) // 2
+            if end(first, middle) <= limit_s:
+                low = middle
+            else:
+                high = middle - 1
+        counts.append(low - first)
+        first = low
+    return counts

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""The jobs that one hybrid task becomes, as they are made and entered into the order of jobs."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from controllers.pool import order
+from controllers.pool.data import Touch
+from controllers.pool.forecast import Forecast
+from controllers.pool.job import Job, Lost, Owner, TaskFuture, future_of
+from controllers.pool.submissions import Submissions
+from controllers.pool.task import Task
+
+
+class Enter(Protocol):
+    """Lets a job wait for others, and places it; `touches`: other than it moves, for its order."""
+
+    def __call__(self, job: Job, touches: Sequence[Touch] | None = None) -> list[Lost]: ...
+
+
+class PartJobs:
+    """For who holds the pool's lock.
+
+    futures: of the jobs that were entered.  lost: what of them will not be done.
+    """
+
+    def __init__(
+        self, owner: Owner, submissions: Submissions, forecast: Forecast, enter: Enter
+    ) -> None:
+        self._owner, self._submissions, self._forecast = owner, submissions, forecast
+        self._enter = enter
+        self.futures: list[TaskFuture] = []
+        self.lost: list[Lost] = []
+
+    def made(
+        self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None,
+        size: float | None = None,
+    ) -> Job:  # fmt: skip
+        """A job that nobody waits for yet."""
+        return self._submissions.job(task, args, kwargs or {}, self._owner, size)
+
+    def enter(self, job: Job, touches: Sequence[Touch] | None = None) -> TaskFuture:
+        """Its future, from now on; `touches`: what it is ordered by, where it moves other cells."""
+        future = future_of(job)
+        self.lost += self._enter(job, touches)
+        self.futures.append(future)
+        return future
+
+    def joined(self, name: str) -> TaskFuture:
+        """The future of a job that only waits for all of them."""
+        whole = Task(f"{name}, all parts")
+        whole.variant(_nothing)
+        parts = list(self.futures)
+        future = self.enter(self.made(whole, parts))
+        future.parts = parts
+        return future
+
+    def ready_s(self, jobs: Sequence[Job]) -> float:
+        """When these may start, as far as others go."""
+        befores = {before for job in jobs for before in order.befores_of(job)}
+        return max((self._forecast.clock_s, *(before.end_s for before in befores)))
+
+
+def check_apart(name: str, parts: Sequence[Sequence[Touch]]) -> None:
+    """ValueError where a part of a task writes what another one touches."""
+    seen: dict[object, list[tuple[int, Touch]]] = {}
+    for number, touches in enumerate(parts):
+        for touch in touches:
+            known = seen.setdefault(touch.datum, [])
+            for other, found in known:
+                both = touch.box & found.box
+                if other != number and (touch.writes or found.writes) and not both.empty:
+                    raise ValueError(
+                        f"task {name!r}: a part writes cells of {touch.name!r} or {found.name!r} "
+                        f"that another part is given, too; write to another array, or to slices "
+                        f"with the step 1 of arrays in C order"
+                    )
+            known.append((number, touch))
+
+
+def _nothing(*parts: Any) -> None:
+    """All parts are over."""

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""The sides of a hybrid task, cores of the host and devices, and when each would be done."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from controllers.pool.data import Touch
+from controllers.pool.division import End, divided
+from controllers.pool.forecast import Forecast
+from controllers.pool.job import Job
+from controllers.pool.lane import Lane
+from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.way import Way
+
+MOST_TABLES = 256   # of times of parts
+
+
+@dataclass(frozen=True)
+class Side:
+    """A way to do a share: on a device, or on so many cores of the host for each of `n_jobs`.
+
+    taken: cores that the sides before it compute with.
+    """
+
+    way: Way
+    cores: int = 1
+    n_jobs: int = 1
+    taken: int = 0
+
+
+class Sides:
+    """Chooses sides and shares, by the forecast; for who holds the pool's lock."""
+
+    def __init__(self, forecast: Forecast) -> None:
+        self._forecast = forecast
+        self._tables: dict[tuple[Way, int, float, int], tuple[int, list[float] | None]] = {}
+
+    def of(self, ways: Sequence[Way], size: float) -> list[Side]:
+        """One for each lane, the host first; its cores are those that no device computes with."""
+        best: dict[Lane, tuple[float, Way]] = {}
+        for way in ways:
+            seconds = self._forecast.known_s(way, size, way.variant.least)
+            rated = float("inf") if seconds is None else seconds, way
+            if way.lane not in best or rated[0] < best[way.lane][0]:
+                best[way.lane] = rated
+        left = self._forecast.n_cores - sum(lane.cores for lane in best)
+        sides: list[Side] = []
+        taken = 0
+        for lane, (_, way) in sorted(best.items(), key=lambda one: one[0].number):
+            if lane.device is not None:
+                sides.append(Side(way, taken=taken))
+                taken += lane.cores
+            elif left >= way.variant.least or len(best) == 1:
+                cores = max(1, min(way.variant.most, left))
+                sides.append(Side(way, cores, max(1, left // cores)))
+                taken += cores * sides[-1].n_jobs
+        return sides
+
+    def replicas(self, job: Job) -> list[Way]:
+        """Where a job is done beside the host, as that is sooner than to bring what it writes."""
+        found = []
+        nbytes = sum(touch.view.nbytes for touch in job.touches if touch.writes)
+        apart = [way for way in job.may_run if way.lane.memory != HOST_MEMORY]
+        for side in self.of(apart, job.size) if apart else ():
+            seconds = self._forecast.known_s(side.way, job.size, 1)
+            if seconds is None or seconds < self._forecast.there_s(side.way.lane, nbytes):
+                found.append(side.way)
+        return found
+
+    def counts(
+        self, sides: Sequence[Side], ends: Sequence[End], n: int, shares: Sequence[float] | None
+    ) -> list[int]:
+        """How many of n units each side gets; ValueError unless each side has a share."""
+        if shares is None:
+            return divided(ends, n)
+        if len(shares) != len(sides):
+            where = ", ".join(side.way.lane.name for side in sides)
+            raise ValueError(
+                f"{len(shares)} shares are given, and the task can be done by {len(sides)} sides: "
+                f"{where}; give one for each, or leave shares= out"
+            )
+        upto = [round(n * sum(shares[:number])) for number in range(len(shares) + 1)]
+        return [last - first for first, last in zip(upto, upto[1:])]
+
+    def of_rows(
+        self, side: Side, size: float, cut: Sequence[Touch], rest: Sequence[Touch], n: int,
+        ready_s: float,
+    ) -> End:  # fmt: skip
+        """When a side is done with some of n units of a task that has so much to do.
+
+        cut: of what it is given what is moved by parts; `rest` is needed by all.
+        """
+        forecast, lane = self._forecast, side.way.lane
+        start_s = forecast.start_s(lane, side.cores, ready_s, side.taken) - ready_s
+        start_s += forecast.moves_s(rest, lane)
+        moved_s = forecast.moves_s(cut, lane)
+        upto = self._times(side, size / side.n_jobs, n)
+        if upto is None:
+            return _unknown
+
+        def end_s(first: int, last: int) -> float:
+            n_here = last - first
+            return start_s + upto[n_here] + moved_s * n_here / n if n_here else 0.0
+
+        return end_s
+
+    def _times(self, side: Side, size: float, n: int) -> list[float] | None:
+        """How long the first parts of n of a size take, up to all of it; None if unknown."""
+        key, known = (side.way, side.cores, size, n), self._forecast.n_known(side.way)
+        found = self._tables.get(key)
+        if found is None or found[0] != known:
+            times = [self._forecast.known_s(side.way, size * k / n, side.cores)
+                     for k in range(1, n + 1)]  # fmt: skip
+            upto = [0.0, *accumulate((one for one in times if one is not None), max)]
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            found = self._tables[key] = known, upto if len(upto) > n else None
+        return found[1]
+
+    def of_calls(
+        self, side: Side, calls: Sequence[Job], back: Sequence[int], *, at_end: bool,
+        ready_s: float,
+    ) -> End:  # fmt: skip
+        """When a side is done with calls of a series, and the host has what these give.
+
+        back: bytes that each one gives; at_end: of which one call's are sent when all are done,
+            else each call's while the next one is computed.
+        """
+        forecast, lane = self._forecast, side.way.lane
+        start_s = forecast.start_s(lane, side.cores, ready_s, side.taken) - ready_s
+        shared = _shared(calls)
+        start_s += forecast.moves_s([*shared.values()], lane)
+        work, sent = [0.0], [0.0]
+        for job, nbytes in zip(calls, back):
+            seconds = forecast.known_s(side.way, job.size, side.cores)
+            if seconds is None:
+                return _unknown
+            own = [one for one in job.touches if (one.datum, one.box) not in shared]
+            work.append(work[-1] + seconds / side.n_jobs + forecast.moves_s(own, lane))
+            sent.append(sent[-1] + forecast.back_s(lane, nbytes))
+
+        def end_s(first: int, last: int) -> float:
+            if first == last:
+                return 0.0
+            done_s = work[last] - work[first]
+            last_s = sent[last] - sent[last - 1]
+            if not at_end:
+                done_s = max(done_s, sent[last] - sent[first])
+            return start_s + done_s + last_s
+
+        return end_s
+
+
+def _unknown(first: int, last: int) -> float:
+    return 0.0 if last - first < 2 else float("inf")
+
+
+def _shared(calls: Sequence[Job]) -> dict[tuple[object, object], Touch]:
+    """What several calls read, and is moved once."""
+    seen: dict[tuple[object, object], Touch] = {}
+    found: dict[tuple[object, object], Touch] = {}
+    for job in calls:
+        for touch in job.touches:
+            key = touch.datum, touch.box
+            if touch.reads and key in seen:
+                found[key] = touch
+            seen[key] = touch
+    return found
+

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Shares follow from estimates: all sides end together, and one alone where that is as good."""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import controllers as ct
+from controllers.estimates.estimates import Estimates
+from controllers.estimates.task_key import Case
+from controllers.pool.pool import Pool
+from controllers.pool.way import Way
+from hitmap.comm import SerialCommunicator
+
+N_ROWS, WIDTH = 128, 8
+NBYTES = N_ROWS * WIDTH * 8
+
+rows_on_host: list[int] = []
+mark = ct.Task("mark", ("y",), roles={"y": "updating"})
+
+
+@mark.variant
+def mark_on_host(y: Any) -> None:
+    rows_on_host.append(len(y))
+    y += 1
+
+
+mark.variant(ct.Kernel.of("mark", """
+    __kernel void mark(__global double *y, TILE(y), BOX) { CELL; HERE(y) += 1; }"""))
+
+
+PUT = ct.Kernel.of("put", """
+    __kernel void put(__global double *y, TILE(y), BOX) { CELL; HERE(y) = 1; }""",
+                   roles={"y": "writing"})  # fmt: skip
+
+
+@contextmanager
+def known(
+    host_s: float | None, device_s: float, cores: int = 2, *, stealing: bool = False
+) -> Iterator[Pool]:
+    """A pool of cores, of which a device has one, that knows how long the whole takes each side."""
+    estimates = Estimates(None)
+    with Pool("cpu/1", cores, True, None, False, estimates, SerialCommunicator()) as pool:
+        for variant, lane, seconds in zip(mark.variants, pool._lanes, (host_s, device_s)):
+            way = Way("mark", variant, lane)
+            for part in (0.25, 0.5, 1) if seconds is not None else ():
+                for _ in range(3):
+                    estimates.add(way.key, Case(part * NBYTES), part * (seconds or 0))
+        rows_on_host.clear()
+        if not stealing:    # since no estimate here is true
+            pool._crew._stolen = lambda lane: None
+        yield pool
+
+
+@pytest.mark.parametrize(("host_s", "device_s", "rows"), [
+    (1.0, 1.0, 64), (3.0, 1.0, 32), (1.0, 3.0, 96), (7.0, 1.0, 16), (1.0, 100.0, 128),
+    (100.0, 1.0, 0), (None, 1.0, 2),
+])  # fmt: skip
+def test_sides_are_foreseen_to_end_together(
+    host_s: float | None, device_s: float, rows: int
+) -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(host_s, device_s) as pool:
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}), y).result()
+    assert rows_on_host == [rows] * (rows > 0) and (y == 1).all()
+
+
+def test_cores_of_the_host_are_one_side() -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(3.0, 1.0, cores=4) as pool:      # three cores for functions, each a third as fast
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}), y).result()
+    assert len(rows_on_host) == 3 and sum(rows_on_host) == 64
+
+
+@pytest.mark.parametrize(("busy_s", "rows"), [(0.0, 64), (0.5, 96), (2.0, 128)])
+def test_a_side_that_is_busy_gets_less_or_nothing(busy_s: float, rows: int) -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(1.0, 1.0) as pool:
+        pool._forecast._cores = [0.0, busy_s]       # of the host's functions, and of the device
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}), y).result()
+    assert rows_on_host == [rows]
+
+
+def test_calls_of_a_series_are_divided_by_their_sizes() -> None:
+    at = [slice(0, 8)] * 4 + [slice(0, 64)] * 2
+    put = ct.Task("mark", ("y",), roles={"y": "writing"})
+    for variant in mark.variants:
+        put.variant(variant.body)
+    total = np.zeros((64, WIDTH))
+    with known(1.0, 1.0) as pool:
+        assert pool.submit(ct.series(put, at), total).exception(60) is None
+    assert sorted(rows_on_host) == [8] * 4 + [64], "96 of 160 rows end sooner than 128"
+
+
+def test_a_side_without_work_takes_calls_that_wait_for_another_one() -> None:
+    at = [slice(8 * k, 8 * k + 8) for k in range(8)]
+    done: list[Any] = []
+    with known(1e-3, 1e-3, stealing=True) as pool:
+        pool._lanes[1].cores = 0        # as an accelerator, or it waits for a core
+
+        def stands_still(y: Any) -> None:
+            done.append(len(y))
+            limit = time.monotonic() + 20
+            while pool.report().n_stolen < 2 and time.monotonic() < limit:
+                time.sleep(1e-3)
+            y[...] = 1
+
+        put = ct.Task("mark", ("y",), roles={"y": "writing"})
+        put.variant(stands_still)
+        put.variant(PUT)
+        total = np.zeros((64, WIDTH))
+        pool.submit(ct.series(put, at), total).result()
+        assert pool.report().n_stolen >= 2 and done == [8, 8]
+    assert (total == 1).all()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Time steps of examples/wave_mesh.py over how many of 25 sums cores do, and the device the others.
+
+    python tools/measure_hybrid.py [--device gpu] [--cores 1 4] [--size 400] [--steps 10]
+                                   [--every 1] [--private] [--out table.csv] [--plot times.png]
+
+For each number of cores, and for sums that are added where they change something ("changed") and
+those of whole arrays at the end ("whole"): the median of `--rounds` times of a step, with k sums
+on cores, in turns, and what the pool takes by itself when it has seen all of these, with its k.
+At the end a table like Table I of the article on SGPU 2 (Ospici et al.): bytes of a step to
+and from the device, and the time, at the best k of each, and the pool's rate over the sum of both
+sides' rates alone.  With --private a CPU is treated as a
+device with memory of its own: `--device cpu/1 --cores 2 --private` are two sides of one CPU.
+--every 5: each fifth k alone.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import runpy
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import controllers as ct
+from controllers.pool.pool import Pool
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "wave_mesh.py"
+MERGINGS = ("changed", "whole")
+WARM, AUTOMATIC = 2, 5      # steps before those that are timed; rounds for the pool to find shares
+
+
+class Row(NamedTuple):
+    """One case; k is None where the pool has chosen, `taken` is what it took last."""
+
+    cores: int
+    merging: str
+    k: int | None
+    taken: int
+    seconds: float
+    up_nbytes: float
+    down_nbytes: float
+
+
+class Steps:
+    """Time steps with one share, of arrays of their own."""
+
+    def __init__(
+        self, names: dict[str, Any], pool: Pool, parts: Sequence[Any], merging: str, k: int | None
+    ) -> None:
+        self._names, self._pool, self._k, self._merging = names, pool, k, merging
+        self._mass, at, self._corners, self._factors = parts
+        shares = None if k is None else (k, len(at) - k)
+        self._middle = ct.series(names["forces"], at, merging=merging, shares=shares)  # type: ignore[arg-type]
+        self._u = np.random.default_rng(2).random(len(self._mass))
+        self._v, self._a = np.zeros_like(self._u), np.zeros_like(self._u)
+
+    def run(self, n: int) -> None:
+        """So many steps, to the end of the last one."""
+        names, pool = self._names, self._pool
+        for _ in range(n):
+            pool.submit(ct.replicated(names["foresee"]), self._u, self._a, self._v, 0.3)
+            pool.submit(self._middle, self._a, self._u, self._corners, self._factors)
+            last = pool.submit(ct.replicated(names["correct"]), self._v, self._a, self._mass, 0.3)
+        last.result()
+
+    def timed(self, cores: int, n: int) -> Row:
+        """The mean of n steps."""
+        self.run(WARM)
+        before, on_host = self._pool.report().moved_nbytes, self._on_host()
+        begin_s = time.perf_counter()
+        self.run(n)
+        seconds = (time.perf_counter() - begin_s) / n
+        up, down = (
+            (after - at_first) / n
+            for after, at_first in zip(self._pool.report().moved_nbytes, before)
+        )
+        taken = round((self._on_host() - on_host) / n)
+        return Row(cores, self._merging, self._k, taken, seconds, up, down)
+
+    def _on_host(self) -> int:
+        """Sums that cores have done."""
+        tasks = self._pool.report().tasks
+        return sum(one.count for one in tasks if (one.task, one.variant) == ("forces", "host"))
+
+
+def measured(given: argparse.Namespace, cores: int) -> list[Row]:
+    """All rows for one number of cores."""
+    names = runpy.run_path(str(EXAMPLE))
+    parts = names["mesh"](given.size)
+    n = len(parts[1])
+    found = []
+    with ct.tasks(given.device, cores=cores, zero_copy=not given.private) as pool:
+        for merging in MERGINGS:
+            forced = [Steps(names, pool, parts, merging, k)
+                      for k in sorted({*range(0, n, given.every), n})]
+            rounds = [[one.timed(cores, given.steps) for one in forced]
+                      for _ in range(given.rounds)]
+            found += [middle_of(rows) for rows in zip(*rounds)]
+            free = Steps(names, pool, parts, merging, None)
+            for _ in range(AUTOMATIC):
+                free.run(1)
+            found.append(middle_of([free.timed(cores, given.steps) for _ in range(given.rounds)]))
+    return found
+
+
+def middle_of(rows: Sequence[Row]) -> Row:
+    """The last one, with the median of their times."""
+    return rows[-1]._replace(seconds=median(row.seconds for row in rows))
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Of each number of cores and merging the best k, what the pool has taken, bytes and times."""
+    lines = ["cores  sums     best k  ms/step  pool's k  ms/step  behind  of sum  MB up  MB down"]
+    for cores in sorted({row.cores for row in rows}):
+        for merging in MERGINGS:
+            here = [row for row in rows if (row.cores, row.merging) == (cores, merging)]
+            best = min((row for row in here if row.k is not None), key=lambda row: row.seconds)
+            (free,) = (row for row in here if row.k is None)
+            n = max(row.k or 0 for row in here)
+            alone = sum(1 / row.seconds for row in here if row.k in (0, n))
+            lines.append(
+                f"{cores:5}  {merging:7}  {best.k:6}  {1e3 * best.seconds:7.3f}  {free.taken:8}  "
+                f"{1e3 * free.seconds:7.3f}  {free.seconds / best.seconds - 1:6.1%}  "
+                f"{1 / free.seconds / alone:6.2f}  "
+                f"{best.up_nbytes / 1e6:5.2f}  {best.down_nbytes / 1e6:7.2f}"
+            )
+    return "\n".join(lines)
+
+
+def draw(rows: Sequence[Row], path: str) -> None:
+    """Time over k, a line for each number of cores and merging, a cross for what the pool took."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5))
+    axes = figure.subplots()
+    for cores in sorted({row.cores for row in rows}):
+        for merging in MERGINGS:
+            here = [row for row in rows if (row.cores, row.merging) == (cores, merging)]
+            forced = [(row.k, 1e3 * row.seconds) for row in here if row.k is not None]
+            (line,) = axes.plot(*zip(*forced), marker=".", label=f"{merging}, {cores} cores")
+            for row in here:
+                if row.k is None:
+                    axes.plot(row.taken, 1e3 * row.seconds, "x", color=line.get_color())
+    axes.set(xlabel="sums on cores, of 25", ylabel="ms of a step")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="gpu")
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--size", type=int, default=400, help="squares along an axis of the mesh")
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--private", action="store_true")
+    parser.add_argument("--out")
+    parser.add_argument("--plot")
+    given = parser.parse_args()
+    rows = [row for cores in given.cores for row in measured(given, cores)]
+    print(table(rows))
+    if given.out:
+        with open(given.out, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([Row._fields, *rows])
+    if given.plot:
+        draw(rows, given.plot)
+
+
+if __name__ == "__main__":
+    main()
