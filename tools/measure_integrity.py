@@ -88,19 +88,22 @@ def least_of_steps(
     return least
 
 
-def least_of_digests(run: ct.Computation, n_rounds: int) -> float:
-    """Seconds of the processors of all ranks; the first one compiles and does not count."""
+def least_of_digests(run: ct.Computation, n_rounds: int) -> tuple[float, float]:
+    """Seconds of a digest, as of steps; the first one compiles and does not count."""
     taken = []
-    for _ in range(n_rounds):
-        begun = cpu_s()
+    for _ in range(2 * n_rounds + 1):
+        begun, start = cpu_s(), time.perf_counter()
         run.digest()
-        taken.append(sum(run.comm.allgather(cpu_s() - begun)))
-    return min(taken[1:])
+        every = run.comm.allgather((cpu_s() - begun, time.perf_counter() - start))
+        taken.append((sum(one[0] for one in every), max(one[1] for one in every)))
+    cpu, wall = (min(each) for each in zip(*taken[1:]))
+    return cpu, wall
 
 
 def show(
-    least: Mapping[str, tuple[float, float]], digest_s: float, n_steps: int, digest_every: int
-) -> None:
+    least: Mapping[str, tuple[float, float]], digest_s: tuple[float, float], n_steps: int,
+    digest_every: int,
+) -> None:  # fmt: skip
     """Print what steps and digests take, and how much more than neither."""
     base = least["neither"]
     for name, times in least.items():
@@ -108,8 +111,12 @@ def show(
         each = [1e3 * one / n_steps for one in times]
         print(f"{name:10} {each[0]:.3f} ms of processors per step ({more[0]:+.2%}), "
               f"{each[1]:.3f} ms by the clock ({more[1]:+.2%})")  # fmt: skip
-    share = digest_s / (digest_every * base[0] / n_steps)
-    print(f"a digest   {1e3 * digest_s:.1f} ms of processors: {share:.1%} of {digest_every} steps")
+    more = [one / (digest_every * usual / n_steps) for one, usual in zip(digest_s, base)]
+    each = [
+        f"{1e3 * one:.2f} ms {what} ({share:.2%} of {digest_every} steps)"
+        for one, what, share in zip(digest_s, ("of processors", "by the clock"), more)
+    ]
+    print(f"a digest   {', '.join(each)}")
 
 
 if __name__ == "__main__":
