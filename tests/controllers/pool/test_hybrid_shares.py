@@ -103,17 +103,22 @@ def test_a_side_without_work_takes_calls_that_wait_for_another_one() -> None:
     with known(1e-3, 1e-3, stealing=True) as pool:
         pool._lanes[1].cores = 0        # as an accelerator, or it waits for a core
 
-        def stands_still(y: Any) -> None:
+        def stands_still(y: Any) -> None:   # until the device has done all others
             done.append(len(y))
-            limit = time.monotonic() + 20
-            while pool.report().n_stolen < 2 and time.monotonic() < limit:
+            limit = time.monotonic() + 60
+            while n_on_device() + len(done) < len(at) and time.monotonic() < limit:
                 time.sleep(1e-3)
             y[...] = 1
+
+        def n_on_device() -> int:
+            tasks = pool.report().tasks
+            return sum(one.count for one in tasks if (one.task, one.variant) == ("mark", "opencl"))
 
         put = ct.Task("mark", ("y",), roles={"y": "writing"})
         put.variant(stands_still)
         put.variant(PUT)
         total = np.zeros((64, WIDTH))
         pool.submit(ct.series(put, at), total).result()
-        assert pool.report().n_stolen >= 2 and done == [8, 8]
+        assert len(done) in (1, 2), "as many as there are cores, or the device was sooner"
+        assert pool.report().n_stolen >= 2 and n_on_device() == len(at) - len(done)
     assert (total == 1).all()
