@@ -41,11 +41,12 @@ PUT = ct.Kernel.of("put", """
 
 @contextmanager
 def known(
-    host_s: float | None, device_s: float, cores: int = 2, *, stealing: bool = False
-) -> Iterator[Pool]:
+    host_s: float | None, device_s: float, cores: int = 2, *, stealing: bool = False,
+    zero_copy: bool = True,
+) -> Iterator[Pool]:  # fmt: skip
     """A pool of cores, of which a device has one, that knows how long the whole takes each side."""
     estimates = Estimates(None)
-    with Pool("cpu/1", cores, True, None, False, estimates, SerialCommunicator()) as pool:
+    with Pool("cpu/1", cores, zero_copy, None, False, estimates, SerialCommunicator()) as pool:
         for variant, lane, seconds in zip(mark.variants, pool._lanes, (host_s, device_s)):
             way = Way("mark", variant, lane)
             for part in (0.25, 0.5, 1) if seconds is not None else ():
@@ -122,3 +123,14 @@ def test_a_side_without_work_takes_calls_that_wait_for_another_one() -> None:
         assert len(done) in (1, 2), "as many as there are cores, or the device was sooner"
         assert pool.report().n_stolen >= 2 and n_on_device() == len(at) - len(done)
     assert (total == 1).all()
+
+
+def test_what_is_replicated_is_foreseen_to_be_moved_to_each_memory_alone() -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(1e-3, 1e-6, zero_copy=False) as pool:
+        first, second = (pool.submit(ct.replicated(mark), y) for _ in range(2))
+        took = [[one.job.seconds for one in future.parts] for future in (first, second)]
+        there_s = pool._forecast.there_s(pool._lanes[1], NBYTES)
+    assert took[0] == pytest.approx([1e-6 + there_s, 1e-3])
+    assert took[1] == pytest.approx([1e-6, 1e-3]), "both have what the first one has made"
+    assert (y == 2).all()
