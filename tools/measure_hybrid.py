@@ -2,16 +2,18 @@
 """Time steps of examples/wave_mesh.py over how many of 25 sums cores do, and the device the others.
 
     python tools/measure_hybrid.py [--device gpu] [--cores 1 4] [--size 400] [--steps 10]
-                                   [--every 1] [--private] [--out table.csv] [--plot times.png]
+                                   [--every 1] [--private] [--seconds 60] [--out table.csv]
+                                   [--plot times.png] [--read table.csv]
 
 For each number of cores, and for sums that are added where they change something ("changed") and
 those of whole arrays at the end ("whole"): the median of `--rounds` times of a step, with k sums
 on cores, in turns, and what the pool takes by itself when it has seen all of these, with its k.
-At the end a table like Table I of the article on SGPU 2 (Ospici et al.): bytes of a step to
-and from the device, and the time, at the best k of each, and the pool's rate over the sum of both
-sides' rates alone.  With --private a CPU is treated as a
+At the end two tables like Table I of the article on SGPU 2 (Ospici et al.): bytes of a step to
+and from the device, and the time, at the best k of each, with the pool's rate over the sum of both
+sides' rates alone; and both ways beside each other at each k.  With --private a CPU is treated as a
 device with memory of its own: `--device cpu/1 --cores 2 --private` are two sides of one CPU.
---every 5: each fifth k alone.
+--every 5: each fifth k alone.  --seconds: rounds of one number of cores and way to merge end after
+so many.  --read: what --out has written elsewhere, in place of measuring.
 """
 from __future__ import annotations
 
@@ -98,14 +100,26 @@ def measured(given: argparse.Namespace, cores: int) -> list[Row]:
         for merging in MERGINGS:
             forced = [Steps(names, pool, parts, merging, k)
                       for k in sorted({*range(0, n, given.every), n})]
-            rounds = [[one.timed(cores, given.steps) for one in forced]
-                      for _ in range(given.rounds)]
+            rounds: list[list[Row]] = []
+            until_s = time.monotonic() + given.seconds
+            while not rounds or (len(rounds) < given.rounds and time.monotonic() < until_s):
+                rounds.append([one.timed(cores, given.steps) for one in forced])
             found += [middle_of(rows) for rows in zip(*rounds)]
             free = Steps(names, pool, parts, merging, None)
             for _ in range(AUTOMATIC):
                 free.run(1)
             found.append(middle_of([free.timed(cores, given.steps) for _ in range(given.rounds)]))
     return found
+
+
+def rows_of(path: str) -> list[Row]:
+    """What --out has written."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [
+            Row(int(one["cores"]), one["merging"], int(one["k"]) if one["k"] else None,
+                int(one["taken"]), *(float(one[name]) for name in Row._fields[4:]))
+            for one in csv.DictReader(file)
+        ]  # fmt: skip
 
 
 def middle_of(rows: Sequence[Row]) -> Row:
@@ -129,6 +143,19 @@ def table(rows: Sequence[Row]) -> str:
                 f"{1 / free.seconds / alone:6.2f}  "
                 f"{best.up_nbytes / 1e6:5.2f}  {best.down_nbytes / 1e6:7.2f}"
             )
+    return "\n".join(lines)
+
+
+def both_ways(rows: Sequence[Row]) -> str:
+    """Of each number of cores and k: times, and bytes both ways, of both ways to merge."""
+    lines = ["cores   k" + "".join(f"  ms {one:7}  MB {one:7}" for one in MERGINGS)]
+    for cores, k in sorted({(row.cores, row.k) for row in rows if row.k is not None}):
+        here = {row.merging: row for row in rows if (row.cores, row.k) == (cores, k)}
+        cells = [
+            f"  {1e3 * row.seconds:10.3f}  {(row.up_nbytes + row.down_nbytes) / 1e6:10.2f}"
+            for row in map(here.__getitem__, MERGINGS)
+        ]
+        lines.append(f"{cores:5}  {k:2}" + "".join(cells))
     return "\n".join(lines)
 
 
@@ -161,14 +188,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--private", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--out")
     parser.add_argument("--plot")
+    parser.add_argument("--read")
     given = parser.parse_args()
-    rows = [row for cores in given.cores for row in measured(given, cores)]
-    print(table(rows))
-    if given.out:
-        with open(given.out, "w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([Row._fields, *rows])
+    rows = rows_of(given.read) if given.read else []
+    for cores in () if given.read else given.cores:
+        rows += measured(given, cores)
+        if given.out:       # at once, or all is lost where time is limited
+            with open(given.out, "w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([Row._fields, *rows])
+    print(table(rows), both_ways(rows), sep="\n\n")
     if given.plot:
         draw(rows, given.plot)
 

@@ -10,6 +10,7 @@ from controllers.controller.commands import Commands
 from controllers.controller.launches import Given, Launches
 from controllers.controller.tied_tile import TiedTile
 from controllers.device.device import Device
+from controllers.device.event import Command
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel
 from controllers.language.each import Each
@@ -18,10 +19,10 @@ from controllers.pool.data import Datum, Touch
 from controllers.pool.host_side import value_of
 from controllers.pool.items import ItemRuns
 from controllers.pool.job import Job
+from controllers.pool.known_launches import KnownLaunches, TilesInPlace
 from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
 from hitmap.shape import Shape
-from hitmap.strided import Geometry
 
 
 class DeviceSide:
@@ -38,6 +39,7 @@ class DeviceSide:
         self._commands = Commands(self.executor)
         self._launches = Launches(self._commands, rank)
         self._items = ItemRuns(self.executor)
+        self._known, self._in_place = KnownLaunches(), TilesInPlace(self.executor)
 
     def run(self, job: Job) -> tuple[None, float]:
         """Launch the kernel, and wait for it; its seconds."""
@@ -56,17 +58,26 @@ class DeviceSide:
             self._memories.after(job.touches, self.memory, job.replicas)
 
     def _launch(self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile]) -> float:
-        given: dict[str, Given] = dict(_numbers(job))
+        numbers = _numbers(job)
+        key = self._known.key(job, tiles, numbers)
+        command = self._known.get(key)
+        if command is None:
+            command = self._prepared(job, kernel, tiles, numbers)
+            if self._launches.checked is None:      # which looks at each launch
+                self._known.add(key, command, job.variant, tiles.values())
+        begin_s = time.perf_counter()   # it has been built by now
+        self._commands.issue(command, ()).wait()
+        return time.perf_counter() - begin_s
+
+    def _prepared(
+        self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile], numbers: dict[str, Any]
+    ) -> Command:
+        given: dict[str, Given] = {**numbers}
         for name, (touch, tile) in self._named(job, tiles).items():
             tied = TiedTile(self._commands, tile.geometry, tile.dtype, "internal", tile, None)
             cells = tied.select(Shape.of_extent(touch.origin.shape))
             given[name] = Access(cells, touch.role)
-        over = over_of(job)
-        group = job.variant.group
-        command, _ = self._launches.prepared(kernel, over, given, group)
-        begin_s = time.perf_counter()   # it has been built by now
-        self._commands.issue(command, ()).wait()
-        return time.perf_counter() - begin_s
+        return self._launches.prepared(kernel, over_of(job), given, job.variant.group)[0]
 
     def _named(self, job: Job, tiles: dict[Datum, Tile]) -> dict[str, tuple[Touch, Tile]]:
         """Touches with tiles whose cells are counted from the first one that each shows."""
@@ -81,7 +92,7 @@ class DeviceSide:
 
     def _tile(self, datum: Datum) -> Tile:
         if self.memory == HOST_MEMORY:
-            return self.executor.tile_in_place(Geometry.dense(datum.box), datum.flat)
+            return self._in_place.of(datum)
         return self._memories.image(datum, self.memory)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from controllers.pool.data import Touch
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
-from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.newest import HOST_MEMORY, Move
 from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a task that nobody has seen
@@ -138,20 +138,18 @@ class Forecast:
 
     def transfer_s(self, job: Job, lane: Lane) -> float:
         """How long what the job reads is on its way to a lane, by where it is foreseen to be."""
-        return self.moves_s(job.touches, lane)
+        return self.moves_s(job.touches, lane, replica=job.replicas is not None)
 
-    def moves_s(self, touches: Iterable[Touch], lane: Lane) -> float:
-        """The same of what touches read."""
+    def moves_s(self, touches: Iterable[Touch], lane: Lane, *, replica: bool = False) -> float:
+        """The same of what touches read; of a replica the host is brought all before."""
         if not self._memories.any:
             return 0.0
         self._learn_moves()
         total_s = 0.0
         for touch in touches:
-            if touch.reads:
-                itemsize = touch.datum.dtype.itemsize
-                for source, target, cells in touch.datum.foreseen.moves(lane.memory, touch.box):
-                    nbytes = cells.n_cells * itemsize
-                    total_s += self._move_s(max(source, target), target > 0, nbytes)
+            for source, target, cells in _moves(touch, lane.memory, replica=replica):
+                nbytes = cells.n_cells * touch.datum.dtype.itemsize
+                total_s += self._move_s(max(source, target), target > 0, nbytes)
         return total_s
 
     def keep(self) -> None:
@@ -195,13 +193,14 @@ class Forecast:
             self._free_s[lane] = end_s
 
     def _foresee(self, job: Job, memory: int) -> None:
+        replica = job.replicas is not None
         for touch in job.touches:
-            foreseen = touch.datum.foreseen
-            if touch.reads:
-                for _, target, cells in foreseen.moves(memory, touch.box):
-                    foreseen.brought(target, cells)
+            for _, target, cells in _moves(touch, memory, replica=replica):
+                touch.datum.foreseen.brought(target, cells)
         for touch in job.touches:
-            if touch.writes:
+            if touch.writes and replica and memory != HOST_MEMORY:
+                touch.datum.foreseen.spoilt(memory, touch.box)  # until the host has written it
+            elif touch.writes:
                 touch.datum.foreseen.wrote(memory, touch.box)
 
     def _rank(self, job: Job) -> None:
@@ -256,6 +255,16 @@ class Forecast:
         key = self._move_key(memory, to_device)
         found = None if key is None else self._estimate(key, Case(_rounded(nbytes)))
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
+
+
+def _moves(touch: Touch, memory: int, *, replica: bool) -> list[Move]:
+    """What is moved before a job that computes there, as far as is foreseen (`Memories.before`)."""
+    foreseen = touch.datum.foreseen
+    there = foreseen.moves(memory, touch.box) if touch.reads else []
+    if not replica or memory == HOST_MEMORY:
+        return there
+    to_host = foreseen.moves(HOST_MEMORY, touch.box)
+    return [*to_host, *(move for move in there if move[1] == memory)]
 
 
 def _rounded(nbytes: int) -> float:

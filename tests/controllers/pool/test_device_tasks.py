@@ -2,6 +2,8 @@
 """Tasks on devices: kernels with views of arrays, moves of stale cells, what is refused."""
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,38 @@ def test_arrays_leave_a_device_that_is_full() -> None:
         "cpu", zero_copy=False, memory_cap="300k"
     ) as pool:
         pool.submit(blur, results[0], arrays[0], 1)
+
+
+put = ct.Task("put", ("y", "value"), roles={"y": "writing"})
+put.variant(ct.Kernel.of("put", """
+    __kernel void put(__global float *y, const float value, TILE(y), BOX)
+    { CELL; HERE(y) = value; }""", roles={"y": "writing"}))
+
+
+@pytest.mark.parametrize("zero_copy", [True, False])
+def test_launches_are_remembered_with_their_numbers_and_without_their_arrays(
+    zero_copy: bool,
+) -> None:
+    a, b = np.ones(8, np.float32), np.ones(8, np.float32)
+    with ct.tasks("cpu", zero_copy=zero_copy) as pool:
+        known = pool._lanes[1].side._known._known   # type: ignore[attr-defined]
+        for value in (0.0, -0.0, 2, np.float32(2), 0.0, -0.0):
+            for y in (a, a[2:5], b):
+                pool.submit(put, y, value).result(60)
+                assert (y == value).all() and (np.signbit(y) == np.signbit(value)).all()
+        assert len(known) == 12, "3 arrays with 4 numbers"
+        gone = weakref.ref(a)
+        del a, y
+        pool.wait(60)
+        pool.submit(put, b, 2).result(60)
+        gc.collect()
+        assert gone() is None and len(known) == 4
+        b.flags.writeable = False
+        read = np.zeros(8, np.float32)
+        pool.submit(blur, read, b, 1).result(60)
+        b.flags.writeable = True
+        pool.submit(put, b, 7).result(60)
+    assert (b == 7).all() and read[3] == 5
 
 
 def test_what_kernels_cannot_take_is_refused() -> None:

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""What tasks cost, how well their times are foreseen, and what two sides do together.
+
+    python tools/measure_tasks.py [--device gpu] [--cores N] [--private] [--ratios 1 3 10 100]
+                                  [--milliseconds 30] [--out found.json] [overhead] [errors] [sides]
+
+overhead: from `submit` to the start of a function, and to the enqueue of a kernel of some cells; to
+its end, beside the bare enqueue by pyopencl to its end; the median and the least of 2000.
+errors: of the estimator, for a kernel and a function of eight sizes, after 20 executions of which
+two were planted 2 to 20 times too long: of a known size, and of one that five others foretell.
+sides: a hybrid task whose whole takes a device so many milliseconds, and cores so many times as
+long: its rate over the sum of both alone, and over the better one alone.
+By default all three.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+import controllers as ct
+from controllers.estimates.estimates import Estimates
+from controllers.estimates.task_key import Case, TaskKey
+from controllers.pool.pool import Pool
+
+Array = npt.NDArray[np.float64]
+WIDTH = 1 << 15         # doubles of a row: they stay in the cache of a core
+N_TIMES, WARM = 2000, 50
+ROUNDS = 7
+TURNS_EACH, SHORTEST_S = 4, 1e-3
+N_KNOWN, N_PLANTED, N_OTHERS = 20, 2, 5
+
+TURNS = ct.Kernel.of("turned", """
+    __kernel void turned(__global double *x, TILE(x), BOX, const long n, const long again,
+                         const long on_host, const long none)
+    {
+        CELL;
+        const double before = HERE(x);
+        double after = before;
+        for (long k = 0; k < again; ++k) {      /* `none` is 0: each time the same */
+            after = before + none * k;
+            for (long j = 0; j < n; ++j) after = 3.7 * after * (1 - after);
+        }
+        HERE(x) = after;
+    }""", roles={"x": "updating"})
+ADDS = ct.Kernel.of("more", """
+    __kernel void more(__global float *y, TILE(y), BOX) { CELL; HERE(y) += 1; }""",
+                    roles={"y": "updating"})  # fmt: skip
+
+
+def turned_on_host(x: Array, n: int, again: int, on_host: int, none: int) -> None:
+    after, rest = np.empty(WIDTH), np.empty(WIDTH)
+    for row in x:
+        for _ in range(on_host):
+            after[:] = row
+            for _ in range(n):
+                np.subtract(1, after, out=rest)
+                np.multiply(after, 3.7, out=after)
+                np.multiply(after, rest, out=after)
+        row[:] = after
+
+
+def turns(name: str, *, kernel: bool = True, function: bool = True) -> ct.Task:
+    """n turns, `again` times on a device, `on_host` times on cores; times are kept by the name."""
+    made = ct.Task(name, ("x", "n", "again", "on_host", "none"), roles={"x": "updating"})
+    if function:
+        made.variant(turned_on_host)
+    if kernel:
+        made.variant(TURNS)
+    return made
+
+
+def opened(given: argparse.Namespace) -> Pool:
+    return ct.tasks(given.device, cores=given.cores, zero_copy=not given.private)
+
+
+def overhead(given: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Microseconds."""
+    more = ct.Task("more", ("y",), roles={"y": "updating"})
+    more.variant(ADDS)
+    y = np.zeros(1000, np.float32)
+    started: list[float] = []
+    with opened(given) as pool:
+        side: Any = pool._lanes[1].side
+        issue = side._commands.issue
+
+        def noted(*command: Any) -> Any:
+            started.append(time.perf_counter())
+            return issue(*command)
+
+        side._commands.issue = noted
+        found: dict[str, list[float]] = {word: [] for word in ("to enqueue", "to end", "submit")}
+        for _ in range(N_TIMES + WARM):
+            begin_s = time.perf_counter()
+            future = pool.submit(more, y)
+            back_s = time.perf_counter()
+            future.exception()
+            found["to end"].append(time.perf_counter() - begin_s)
+            found["to enqueue"].append(started[-1] - begin_s)
+            found["submit"].append(back_s - begin_s)
+        found["to start of a function"] = []
+        for _ in range(N_TIMES + WARM):
+            begin_s = time.perf_counter()
+            found["to start of a function"].append(
+                pool.submit(time.perf_counter).result() - begin_s
+            )
+        begin_s, used_s = time.perf_counter(), time.process_time()
+        for _ in range(N_TIMES):
+            pool.submit(more, y)
+        pool.wait()
+        found["each of many"] = [(time.perf_counter() - begin_s) / N_TIMES]
+        found["each of many, of all cores"] = [(time.process_time() - used_s) / N_TIMES]
+        device = side.executor.device.handle
+    assert (y == 2 * N_TIMES + WARM).all(), "each task was done once"
+    found["bare enqueue to end"] = bare_enqueues(device)
+    return {
+        word: {"median": 1e6 * median(some[-N_TIMES:]), "least": 1e6 * min(some[-N_TIMES:])}
+        for word, some in found.items()
+    }
+
+
+def bare_enqueues(device: cl.Device) -> list[float]:
+    """Seconds from the enqueue of the same kernel to its end, by pyopencl alone."""
+    context = cl.Context([device])
+    queue = cl.CommandQueue(context)
+    text = "__kernel void more(__global float *y) { y[get_global_id(0)] += 1; }"
+    kernel = cl.Kernel(cl.Program(context, text).build(), "more")
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4000)
+    kernel.set_args(buffer)
+    times = []
+    for _ in range(N_TIMES + WARM):
+        begin_s = time.perf_counter()
+        cl.enqueue_nd_range_kernel(queue, kernel, (1000,), None).wait()
+        times.append(time.perf_counter() - begin_s)
+    return times
+
+
+def errors(given: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """By variant: the median parts by which next executions differ from what was foreseen."""
+    found = {}
+    with opened(given) as pool:
+        told: list[tuple[TaskKey, Case, float]] = []
+        pool._forecast.learn = lambda *one: told.append(one)    # type: ignore[method-assign]
+        for variant in ("kernel", "function"):
+            task = turns(variant, kernel=variant == "kernel", function=variant == "function")
+            times = of_sizes(pool, task, told)
+            found[variant] = judged(times)
+    return found
+
+
+def of_sizes(
+    pool: Pool, task: ct.Task, told: list[tuple[TaskKey, Case, float]]
+) -> dict[Case, list[float]]:
+    """Seconds of executions, in turns of sizes; the smallest takes a millisecond, about."""
+    arrays = [np.full((rows, WIDTH), 0.3) for rows in (8, 11, 16, 23, 32, 45, 64, 91)]
+    again, seconds = 1, 0.0
+    while seconds < SHORTEST_S:
+        again *= 2
+        told.clear()
+        for _ in range(3):
+            pool.submit(task, arrays[0], TURNS_EACH, again, again, 0).exception()
+        seconds = min(one[2] for one in told)
+    for _ in range(2):      # the first time each is brought to the device
+        told.clear()
+        for _ in range(N_KNOWN + 5):
+            for array in arrays:
+                pool.submit(task, array, TURNS_EACH, again, again, 0).exception()
+    times: dict[Case, list[float]] = {}
+    for _, case, took_s in told:
+        times.setdefault(case, []).append(took_s)
+    return times
+
+
+def judged(times: dict[Case, list[float]]) -> dict[str, float]:
+    """Errors for sizes known and new, after executions of which some are planted too long."""
+    draw = np.random.default_rng(1)
+    key = TaskKey("it", "one", "a device", "1")
+    known, new = [], []
+    for case, took in times.items():
+        for shift in range(len(took) - N_KNOWN):
+            estimates = Estimates(None)
+            disturbed = draw.choice(N_KNOWN, N_PLANTED, replace=False)
+            for number, one_s in enumerate(took[shift : shift + N_KNOWN]):
+                factor = draw.uniform(2, 20) if number in disturbed else 1.0
+                estimates.add(key, case, one_s * factor)
+            foreseen = estimates.estimate(key, case)
+            known.append(abs(foreseen.seconds / took[shift + N_KNOWN] - 1) if foreseen else 1.0)
+            new.append(new_error(times, case, shift, draw))
+    slowest = max(times.items(), key=lambda one: one[0])[1]
+    return {"known": median(known), "new": median(new), "n": len(known),
+            "scatter": median(abs(one / median(slowest) - 1) for one in slowest)}
+
+
+def new_error(
+    times: dict[Case, list[float]], case: Case, shift: int, draw: np.random.Generator
+) -> float:
+    """Of a size that others foretell, with four executions of each."""
+    cases = [one for one in times if one != case]
+    others = [cases[at] for at in draw.permutation(len(cases))[:N_OTHERS]]
+    key, estimates = TaskKey("it", "one", "a device", "1"), Estimates(None)
+    each = N_KNOWN // N_OTHERS
+    disturbed = draw.choice(N_KNOWN, N_PLANTED, replace=False)
+    for number in range(N_KNOWN):
+        other = others[number // each]
+        factor = draw.uniform(2, 20) if number in disturbed else 1.0
+        estimates.add(key, other, factor * times[other][shift + number % each])
+    foreseen = estimates.estimate(key, case)
+    return 1.0 if foreseen is None else abs(foreseen.seconds / times[case][shift] - 1)
+
+
+def sides(given: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """By ratio of speeds: seconds of each side alone and of both, and what follows."""
+    found = {}
+    with opened(given) as pool:
+        x = np.full((32 * (given.cores or len(os.sched_getaffinity(0))), WIDTH), 0.3)
+        for ratio in given.ratios:
+            found[f"1:{ratio:g}"] = of_ratio(pool, x, ratio, given.milliseconds / 1e3)
+    return found
+
+
+def of_ratio(pool: Pool, x: Array, ratio: float, device_s: float) -> dict[str, float]:
+    """Of tasks of which a device is so many times as fast as the cores."""
+    name = f"turns, 1:{ratio:g}"
+    cut = {"x": ct.Row}
+    on_host = ct.hybrid(turns(name, kernel=False), cut=cut)
+    on_device = turns(name, function=False)
+
+    def timed(task: Any, again: int, host_again: int) -> float:
+        begin_s = time.perf_counter()
+        error = pool.submit(task, x, TURNS_EACH, again, host_again, 0).exception()
+        assert error is None, error
+        return time.perf_counter() - begin_s
+
+    each_s, again, host_again = 0.0, 1, 1
+    while each_s * again < device_s / 3:    # so that its start counts little
+        again *= 2
+        each_s = min(timed(on_device, again, 0) for _ in range(3)) / again
+    again = max(1, round(device_s / each_s))
+    host_s = min(timed(on_host, 0, 2) for _ in range(3)) / 2
+    host_again = max(1, round(ratio * device_s / host_s))
+    free = ct.hybrid(turns(name + " both"), cut=cut)
+    for _ in range(8):      # until shares are found
+        timed(free, again, host_again)
+    rounds = [[timed(one, again, host_again) for one in (on_device, free)] for _ in range(ROUNDS)]
+    hosts = [timed(on_host, again, host_again) for _ in range(1 if ratio > 10 else 3)]
+    alone_s, both_s, cores_s = *map(median, zip(*rounds)), median(hosts)
+    return {
+        "device alone": alone_s, "cores alone": cores_s, "both": both_s,
+        "of the sum": 1 / both_s / (1 / alone_s + 1 / cores_s),
+        "over the better one": min(alone_s, cores_s) / both_s,
+    }
+
+
+MEASURED = {"overhead": overhead, "errors": errors, "sides": sides}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", nargs="*", help=f"of {', '.join(MEASURED)}")
+    parser.add_argument("--device", default="gpu")
+    parser.add_argument("--cores", type=int)
+    parser.add_argument("--private", action="store_true")
+    parser.add_argument("--ratios", type=float, nargs="+", default=[1, 3, 10, 100])
+    parser.add_argument("--milliseconds", type=float, default=30)
+    parser.add_argument("--out")
+    given = parser.parse_args(arguments)
+    found = {}
+    for what in given.what or MEASURED:
+        found[what] = MEASURED[what](given)
+        for word, numbers in found[what].items():
+            listed = ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
+            print(f"{what}, {word}: {listed}", flush=True)
+    if given.out:
+        with open(given.out, "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
