@@ -84,9 +84,7 @@ def check_width_of(execution: Execution, program: Program) -> None:
     if width is None or width == 1:
         return
     reason = ""
-    if execution.tune and program.repeats and not execution.halo_width_search:
-        reason = "tune times all launches of a repeat but the first, which is the widest"
-    elif execution.halo_width_search and execution.chooses:
+    if execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'
     if reason:
         raise ValueError(f"halo_width={width!r} is not possible: {reason}; leave one of them out")
