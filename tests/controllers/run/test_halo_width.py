@@ -216,7 +216,7 @@ def test_own_kernels_see_the_indices_of_a_ring(boundary: Any, placed: Any, check
         return      # which are refused
     ran: dict[str, Any] = {"boundary": boundary, "kernel": AT_INDEX, "devices": "cpu:0"}
     with Computation(CROSS, START, comm=SerialCommunicator(), **ran) as run:
-        run.run(12)
+        run.run(9)
         right = run.gather()
     with Computation(
         CROSS, START, comm=SerialCommunicator(), halo_width=4, check=check, **ran, **placed
