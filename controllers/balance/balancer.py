@@ -82,11 +82,6 @@ class Balancer:
         return self._gave_up or self._decider.over
 
     @property
-    def rests(self) -> bool:
-        """Whether shares are settled, for good or until devices change."""
-        return self._gave_up or self._decider.settled
-
-    @property
     def is_calm(self) -> bool:
         """Whether the last window has led to no move, or nothing is decided any more."""
         return self.over or self._is_calm

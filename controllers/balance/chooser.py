@@ -43,7 +43,11 @@ class Chooser:
     current: the devices that compute now.
     """
 
-    def __init__(self, found: Sequence[Prospect], *, is_guess: bool = False) -> None:
+    def __init__(
+        self, found: Sequence[Prospect], *, is_guess: bool = False, lost: int = 0
+    ) -> None:
+        """`lost`: steps that several devices lose by a search among widths of their halos."""
+        self._lost = lost
         self.current = first_choice(found, is_guess=is_guess)
         self.n_trials = 0
         self.spent_s = 0.0      # beyond what the best set would have taken
@@ -135,11 +139,15 @@ class Chooser:
         found = self._next(ahead, best_s)
         if found is not None:
             self.n_trials += 1
-            self._trial_s = MOVES * ahead.move_s
+            self._trial_s = MOVES * ahead.move_s + self._search_s(found)
             return found.devices
         if best != self.current and (now_s - best_s) * ahead.n_steps > ahead.move_s:
             return best
         return None
+
+    def _search_s(self, one: Prospect) -> float:
+        """What a set loses before it has found the width of its halos."""
+        return self._lost * one.seconds if len(one.devices) > 1 else 0.0
 
     def _best(self) -> tuple[Devices, float]:
         """The best set that was seen; else the current one, as the model has it."""
@@ -160,7 +168,7 @@ class Chooser:
             slower_s = max(0.0, one.seconds - best_s)
             price_s = (MOVES + (len(one.devices) > 1)) * ahead.move_s
             n_pieces = FEW if one.seconds > FAR * best_s else PIECES
-            price_s += n_pieces * piece(one.seconds) * slower_s
+            price_s += n_pieces * piece(one.seconds) * slower_s + self._search_s(one)
             if price_s <= left_s and price_s < (best_s - one.least_s) * ahead.n_steps:
                 return one
         return None

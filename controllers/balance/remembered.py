@@ -25,14 +25,13 @@ IN_RUNS, ON_SCRATCH = "steps", "steps on scratch"
 class Remembered:
     """How long one device takes for a program on such a domain, as far as it is known.
 
-    Parts of a device are apart: others may use the cores of one of them.
+    Parts of a device are apart, and devices of one name: others may use one of them.
     """
 
     def __init__(self, device: Device, program: Program, domain: Shape) -> None:
         self._estimates = Estimates.of_user()
         self._units = units_of(device)
-        part = "" if device.part is None else f", part {device.part.index}"
-        of = f"extents of 2^{extent_class(domain.extent)}{part}"
+        of = f"extents of 2^{extent_class(domain.extent)}"
         self._keys = {
             how: TaskKey.of(described(program), f"{how}, {of}", device)
             for how in (IN_RUNS, ON_SCRATCH)
@@ -87,7 +86,10 @@ class RememberedSets:
         self._estimates.keep()
 
     def _key(self, numbers: Sequence[int]) -> TaskKey:
-        names = " and ".join(self._devices[number] for number in numbers)
+        names = " and ".join(
+            f"{name} ({number})" if self._devices.count(name) > 1 else name
+            for number, name in ((number, self._devices[number]) for number in numbers)
+        )
         of_all = zlib.crc32("\n".join(self._devices).encode())
         return TaskKey(self._task, self._variant, names, f"among devices {of_all:08x}")
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
@@ -45,7 +45,7 @@ def command(options: argparse.Namespace) -> None:
     lines = [
         _Line(key, history, hindsights(history))
         for key, history in estimates.all()
-        if all(any(word in part for part in astuple(key)) for word in options.words)
+        if all(any(word in part for part in key.words) for word in options.words)
     ]
     if options.plot is not None:
         _draw(options.plot, lines)
@@ -69,7 +69,7 @@ def _row(line: _Line) -> tuple[str, ...]:
     units = sorted({case.units for case in cases})
     age = time.time() - max(times.newest for times in cases.values())
     return (
-        line.key.task, line.key.variant, line.key.device,
+        line.key.task, line.key.variant, line.key.place,
         _range(min(sizes), max(sizes)), ",".join(map(str, units)),
         str(sum(times.count for times in cases.values())), age_text(age),
         "-" if line.error is None else f"{line.error:.1%}",

@@ -79,7 +79,29 @@ class UserLaunch:
                 )
             if isinstance(argument, Cells):
                 accesses.append(self._access(parameter, argument, over))
+        self._check_writing(over, arguments)
         return accesses
+
+    def _check_writing(self, over: Shape, arguments: Mapping[str, Argument]) -> None:
+        """ValueError where a launch reads cells by one name that by another it only writes.
+
+        Such cells may be computed twice (`build_user_kernel`), the second time from what is new.
+        """
+        roles = {parameter.name: parameter.role for parameter in self._built.parameters}
+        tiles = {name: one for name, one in arguments.items() if isinstance(one, Cells)}
+        for name, written in tiles.items():
+            if roles[name] != "out":
+                continue
+            box = written.box & over if written.box.n_axes == over.n_axes else written.box
+            others = ((other, read) for other, read in tiles.items() if roles[other] != "out")
+            for other, read in others:
+                if read.tile is written.tile and not (both := box & read.box).empty:
+                    raise ValueError(
+                        f"kernel {self._title!r}: {name!r} is given as writing, so that no cell "
+                        f"of it may be read, and {other!r} reads {both} of the same tile; give a "
+                        f"copy as {other!r}, or {name!r} as updating where each cell is made of "
+                        f"itself alone"
+                    )
 
     def check_cells(self, over: Shape, arguments: Mapping[str, Argument]) -> None:
         """ValueError where a launch over `over` leads out of a tile or selection.

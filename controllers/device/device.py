@@ -41,6 +41,7 @@ class Device:
     divisible: can be divided by its cores.
     cache_bytes: of the cache in front of its memory, as far as the driver tells.
     local_bytes, max_items: of a work-group.
+    number: of several of the same name on this host, which one; None of the only one.
     handle: the driver's object; None for the reference, and for a `part` that `assign` has not
         opened yet.
     """
@@ -62,6 +63,7 @@ class Device:
     local_bytes: int = 0
     max_items: int = 0
     part: Part | None = None
+    number: int | None = field(default=None, compare=False)
     handle: cl.Device | None = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:

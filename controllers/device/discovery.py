@@ -68,7 +68,17 @@ def unique(listings: Iterable[Listing]) -> list[Device]:
         if not any(_same_hardware(listing, other, ranked) for other in others):
             kept.append(listing)
     kept.sort(key=lambda listing: (_ORDER.index(listing.device.kind), listing.driver))
-    return [listing.device for listing in kept]
+    return numbered([listing.device for listing in kept])
+
+
+def numbered(devices: Sequence[Device]) -> list[Device]:
+    """The same, where several have one name with their numbers among these."""
+    names = [device.name for device in devices]
+    return [
+        replace(device, number=names[:at].count(device.name))
+        if names.count(device.name) > 1 else device
+        for at, device in enumerate(devices)
+    ]  # fmt: skip
 
 
 def _preference(listing: Listing) -> tuple[object, ...]:

@@ -217,8 +217,14 @@ class _PartLaunches:
             engine.rebind(numbers)
 
     def steps_of(self, n_launches: int) -> int:
-        """In how many steps there may be so many; what is not repeated goes with what is."""
-        return 1 if self._repeat is None else -(-n_launches // self._repeat.at_most)
+        """In how many steps there may be so many; what is not repeated goes with what is.
+
+        Of an operation there is one in each round of turns.
+        """
+        if self._repeat is None:
+            return 1
+        n_rounds = -(-self._repeat.at_most // self.plan.halo_width)
+        return -(-n_launches // n_rounds)
 
     def timed(self, number: int, n_launches: int) -> list[float]:
         """See `Installation.timed`."""

@@ -2,7 +2,7 @@
 """An estimate: how long an execution will probably take, how sure that is, and why."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Source = Literal["history", "regression", "rates", "class"]
@@ -38,6 +38,13 @@ class Estimate:
         Estimate(seconds=3.0, least_s=2.0, most_s=4.5, source='class', n=0)
         """
         return cls(seconds, seconds / (1 + spread), seconds * (1 + spread), source, n)
+
+    def times(self, factor: float) -> Estimate:
+        """Of what takes so many times as long."""
+        return replace(
+            self, seconds=factor * self.seconds, least_s=factor * self.least_s,
+            most_s=factor * self.most_s,
+        )  # fmt: skip
 
     @property
     def because(self) -> str:

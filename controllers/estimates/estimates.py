@@ -13,8 +13,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import astuple
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -56,12 +56,16 @@ class Estimates:
         return cls(estimates_folder())
 
     def add(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
-        """An execution has taken so long; ValueError for what no execution can be."""
+        """An execution has taken so long; ValueError for what no execution can be.
+
+        That of a part of a device counts for all of its parts, too.
+        """
         when = self._now()
-        self.history(key).add(case, seconds, when, work)
-        self._growths.pop(key, None)
+        for one in dict.fromkeys((key, key.of_all)):
+            self.history(one).add(case, seconds, when, work)
+            self._growths.pop(one, None)
+            self._added.setdefault(one, []).append((case, seconds, when, work))
         self._rates.pop((key.device, key.driver), None)
-        self._added.setdefault(key, []).append((case, seconds, when, work))
 
     def keep(self) -> None:
         """Write what was added since the last time, beside what other processes have written."""
@@ -92,6 +96,10 @@ class Estimates:
             self._known[key] = self._loaded(key)
         return self._known[key]
 
+    def knows(self, key: TaskKey) -> bool:
+        """Whether the task was ever executed there, or on a device of this name."""
+        return any(self.history(one).cases for one in (key, key.of_all))
+
     def growth(self, key: TaskKey) -> Growth | None:
         """How its time grows; None where nothing is known."""
         if key not in self._growths:
@@ -104,12 +112,16 @@ class Estimates:
         """Of an execution: by those of its size, else of others, else by what the program says.
 
         work: what it moves and computes.  guess: rates of a device that has executed nothing.  None
-        where nothing is known.
+        where nothing is known.  Of a part of which little is known, as of all parts, by as much
+        longer or shorter as this one has taken so far.
         """
         history = self.history(key)
         times = history.cases.get(case)
         if times is not None and len(times.executions) >= ENOUGH:
             return _of_times(times)
+        if key.which and len(history.cases) < ENOUGH:
+            of_all = self.estimate(key.of_all, case, work, guess)
+            return None if of_all is None else of_all.times(self._slowness(key))
         growth = self.growth(key)
         if growth is not None and case.size > 0:
             return growth.estimate(case)
@@ -118,12 +130,21 @@ class Estimates:
         rates = guess if work is None else self.rates(key.device, key.driver) or guess
         return None if work is None or rates is None else rates.estimate(work, case.units)
 
+    def _slowness(self, key: TaskKey) -> float:
+        """How many times as long as all parts do a part takes; 1 where it has done too little."""
+        found = []
+        for case, times in self.history(key).cases.items():
+            usual = self.estimate(key.of_all, case)
+            assert usual is not None, "what a part has done counts for all"
+            found += [seconds / usual.seconds for seconds in times.seconds]
+        return median(found) if len(found) >= ENOUGH else 1.0
+
     def rates(self, device: str, driver: str) -> DeviceRates | None:
         """Of all tasks that the device has executed; None where these say too little."""
         if (device, driver) not in self._rates:
             on_it = [
                 history for key, history in self.all()
-                if (key.device, key.driver) == (device, driver)
+                if (key.device, key.driver, key.which) == (device, driver, "")
             ]  # fmt: skip
             self._rates[device, driver] = learnt(on_it)
         return self._rates[device, driver]
@@ -132,7 +153,7 @@ class Estimates:
         """All histories that are kept or were added, by the words of their keys."""
         found = dict(self._kept())
         found.update(self._known)
-        for key in sorted(found, key=astuple):
+        for key in sorted(found, key=lambda one: one.words):
             if found[key].cases:
                 yield key, found[key]
 
@@ -172,7 +193,7 @@ def _of_times(times: Times) -> Estimate:
 
 
 def _parts(key: TaskKey) -> tuple[str, ...]:
-    return (_VERSION, *astuple(key))
+    return (_VERSION, *key.words)
 
 
 def estimates_folder() -> Path | None:

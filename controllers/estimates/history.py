@@ -77,16 +77,15 @@ class History:
             }
             for case, times in self.cases.items()
         ]  # fmt: skip
-        words = [key.task, key.variant, key.device, key.driver]
-        return json.dumps({"key": words, "cases": cases}, separators=(",", ":")).encode()
+        return json.dumps({"key": key.words, "cases": cases}, separators=(",", ":")).encode()
 
 
 def history_from(content: bytes, now: float) -> tuple[TaskKey, History]:
     """Without what is too old; one of `entry_cache.UNREADABLE` where it cannot be read."""
     found = json.loads(content)
     words = found["key"]
-    if len(words) != 4 or not all(isinstance(word, str) for word in words):
-        raise ValueError("a history is of a task, a variant, a device and a driver")
+    if len(words) not in (4, 5) or not all(isinstance(word, str) for word in words):
+        raise ValueError("a history is of a task, a variant, a device, a driver, perhaps a part")
     history = History()
     for row in found["cases"]:
         _read(history, row, now)

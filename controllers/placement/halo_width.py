@@ -78,20 +78,6 @@ def _plan_of_lengths(
     return plan
 
 
-def check_width_of(execution: Execution, program: Program) -> None:
-    """ValueError where halos cannot be wider than a launch reaches."""
-    width = execution.halo_width
-    if width is None or width == 1:
-        return
-    reason = ""
-    if execution.tune and program.repeats and not execution.halo_width_search:
-        reason = "tune times all launches of a repeat but the first, which is the widest"
-    elif execution.halo_width_search and execution.chooses:
-        reason = 'devices="auto" compares devices with one width'
-    if reason:
-        raise ValueError(f"halo_width={width!r} is not possible: {reason}; leave one of them out")
-
-
 def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
     """The same plan with another halo width, and perhaps with the tiles of a wider one."""
     if width == plan.halo_width:

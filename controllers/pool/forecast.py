@@ -160,7 +160,7 @@ class Forecast:
         self._estimates.keep()
 
     def _known(self, way: Way) -> bool:
-        return way.tried or bool(self._estimates.history(way.key).cases)
+        return way.tried or self._estimates.knows(way.key)
 
     def _core_counts(self, way: Way) -> Iterator[int]:
         """Of how many cores a job there may make use."""

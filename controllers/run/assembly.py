@@ -23,7 +23,6 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import check_capacity, fits
 from controllers.placement.halo_width import (
-    check_width_of,
     fixed_width,
     plan_of_width,
     replanned,
@@ -256,7 +255,6 @@ def agree(request: Request, comm: Communicator) -> Terms:
     check_math(execution.math, kernel, checked=execution.checked != "off")
     if execution.tune:
         tuning.check_tuning(execution.tune, kernel, program, execution.checked)
-    check_width_of(execution, program)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
     return Terms(program, domain, kernel, execution, controllers)

@@ -38,6 +38,7 @@ from controllers.run.looks import AllLooks
 from controllers.run.ways import Ways
 from controllers.run.widened import Widened
 from controllers.settings.request import Request
+from controllers.tuning.widths import WidthChooser
 from hitmap.comm import Communicator
 from hitmap.redistribute import Redistribution
 
@@ -188,8 +189,9 @@ class Balanced(Widened):
 
     @property
     def _is_calm(self) -> bool:
-        """Whether shares are as they are to be, as far as is known."""
-        return self._balancer is None or self._balancer.is_calm
+        """Whether shares and the halo width are as they are to be, as far as is known."""
+        finds = isinstance(self._chooser, WidthChooser) and not self._chooser.over
+        return not finds and (self._balancer is None or self._balancer.is_calm)
 
     @property
     def _chooses(self) -> bool:

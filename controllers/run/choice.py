@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The devices of a run that chooses them itself: told of its steps, it says which to go on with.
 
-All ranks hold the same numbers, and so choose the same.
+Sets of devices are compared with shares, and with halos of a width, that suit them.  All ranks hold
+the same numbers, and so choose the same.
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from controllers.placement.own_kernel import as_planned
 from controllers.plan.rate import Rate
 from controllers.report.choice_report import ChoiceLine, ChoiceReport, together
 from controllers.run.assembly import Terms
+from controllers.tuning.widths import LOST
 from hitmap.comm import Communicator
 
 SCALED = "by the class of the devices, as fast as the first steps were"
@@ -36,7 +38,10 @@ class Choice:
         self._why = hindrance(terms.execution, terms.kernel)    # there are no trials
         self._n_steps, self._seconds, self._step_s = 0, 0.0, 0.0    # of the piece under way
         self.asks = self.is_guess       # for a calibration
-        self._chooser = Chooser(self._prospects(), is_guess=self.is_guess)
+        self._chooser = Chooser(
+            self._prospects(), is_guess=self.is_guess,
+            lost=LOST if terms.execution.halo_width_search else 0,
+        )  # fmt: skip
         self._kept = RememberedSets(
             [f"{one.kind} {one.name} {one.compute_units}" for one in described], terms.program,
             terms.domain, terms.execution.facts,

@@ -18,7 +18,7 @@ from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.links.link import Links
-from controllers.placement.halo_width import check_width_of, fixed_width, plan_of_width
+from controllers.placement.halo_width import fixed_width, plan_of_width
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
@@ -107,7 +107,6 @@ def dry_run(
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
     asked = request.program.with_math(execution.math)
-    check_width_of(execution, asked)
     layout = division.layout_of(domain_of(asked, request.sizes), n_controllers)
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)

@@ -88,7 +88,7 @@ class Widened(Overview):
     @property
     def _finding(self) -> WidthChooser | SizeChooser | None:
         """Who is finding out the halo width, if anybody is; shares come first, and stay so long."""
-        balances = self._balancer is not None and not self._balancer.rests
+        balances = self._balancer is not None and not self._balancer.is_calm
         is_over = self._chooser is None or self._chooser.over
         return None if balances or is_over else self._chooser
 

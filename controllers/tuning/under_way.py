@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 
 from controllers.check import Setting
 from controllers.device.event import Profile
@@ -61,7 +60,7 @@ class Tuner:
             self._sites = [s for one in engine.configurable for s in sites(one, hill_climb)]
         self._turns: deque[int] = deque()
         self._n_steps = 0       # of each of these turns
-        self._profiles: list[tuple[Plan, int, Profile]] = []
+        self._heard: list[_Heard] = []
         self._over = False
 
     def run(
@@ -119,25 +118,22 @@ class Tuner:
     def steps(self, first: int, last: int) -> range:
         """All but the first: it finds in the caches what another configuration has left there.
 
-        Where steps have parts these leave out their own first one.
+        Where steps have parts these have first ones of their own.
         """
         return range(first + (not self._engine.plan.parts), last + 1)
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
-        self._hear(self._engine.plan, operation, profile)
+        self._heard.append(_Heard(self._engine.plan, operation.number, profile))
 
     def within(self, engine: Runner, step: int) -> PartOfTurn:
         """Hears of the launches of a part of a step."""
-        return PartOfTurn(partial(self._hear, engine.plan))
-
-    def _hear(self, plan: Plan, operation: Operation, profile: Profile) -> None:
-        self._profiles.append((plan, operation.number, profile))
+        return PartOfTurn(engine.plan, self._heard)
 
     def _turn(
         self, number: int, timings: Timings, until: float, looks: Looks | None
     ) -> None:
         """Some steps with one candidate at each site; the last turns if the seconds are over."""
-        counted_s, self._profiles = timings.seconds, []
+        counted_s, self._heard = timings.seconds, []
         with self._spending.counting():
             for site in self._sites:
                 site.turn(number)
@@ -145,10 +141,11 @@ class Tuner:
                 self._engine, self._n_steps, self._comm, log=self, until=until, looks=looks
             )
             for site in self._sites:
-                site.note([
-                    profile for plan, number, profile in self._profiles
-                    if plan is site.plan and number in site.launches.largest
-                ])  # fmt: skip
+                heard = [one for one in self._heard if one.plan is site.plan
+                         and one.number in site.launches.largest]  # fmt: skip
+                # of a repeat that is soon over there may be no others
+                site.note([one.profile for one in heard if not one.is_first]
+                          or [one.profile for one in heard])  # fmt: skip
                 if not self._turns:
                     site.tell()
         self._counted_s += timings.seconds - counted_s
@@ -176,18 +173,30 @@ class Tuner:
         return all(self._comm.allgather(mine))
 
 
+@dataclass(frozen=True)
+class _Heard:
+    """A launch; `is_first`: as a part of a step began, after another one or another candidate."""
+
+    plan: Plan
+    number: int
+    profile: Profile
+    is_first: bool = False
+
+
 class PartOfTurn:
     """Hears of the launches of a part of a step, which is repeated or not."""
 
-    def __init__(self, heard: Callable[[Operation, Profile], None]) -> None:
-        self._heard = heard
+    def __init__(self, plan: Plan, heard: list[_Heard]) -> None:
+        self._plan, self._heard, self._first = plan, heard, -1
 
     def steps(self, first: int, last: int) -> range:
-        """All but the first, if there are more."""
-        return range(first + (last > first), last + 1)
+        """All of them."""
+        self._first = first
+        return range(first, last + 1)
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
-        self._heard(operation, profile)
+        is_first = step == self._first
+        self._heard.append(_Heard(self._plan, operation.number, profile, is_first))
 
     def within(self, engine: Runner, step: int) -> PartOfTurn:
         """The same: parts have none."""

@@ -26,6 +26,7 @@ from hitmap.comm import Communicator
 
 WINDOWS = ((0.004, 5, 1.5), (0.004, 10, 1.2), (0.02, 20, 1.05), (0.02, 20, 1.0))    # see above
 WARM = 4            # launches, at most, that get a width going
+LOST = 330          # steps of the best width that a search takes longer, on the average
 STALE = 2           # batches without a better width, after which the best one is taken
 
 

@@ -51,6 +51,9 @@ def test_parts_programs_and_extents_are_apart() -> None:
     assert Remembered(first, MEAN, Shape.of_extent((9000,))).load() is None
     assert Remembered(second, MEAN, DOMAIN).load() is None
     assert Remembered(CPU.divided((3, 1), 0), MEAN, DOMAIN).load() is None, "other units"
+    gpus = replace(CPU, kind="gpu", number=0), replace(CPU, kind="gpu", number=1)
+    Remembered(gpus[0], MEAN, DOMAIN).store({500: 2.0})
+    assert Remembered(gpus[1], MEAN, DOMAIN).load() is None
     other = replace(MEAN, name="another")
     assert Remembered(first, other, DOMAIN).load() is None
 
@@ -64,3 +67,10 @@ def test_sets_of_devices_are_found_again() -> None:
     assert again.load(sets) == {(0,): 0.5, (0, 1): 0.25}
     for options, names in (("others", devices), ("options", devices[::-1])):
         assert RememberedSets(names, MEAN, DOMAIN, options).load(sets) == {}
+
+
+def test_a_set_of_one_half_is_not_that_of_the_other() -> None:
+    halves, sets = ["cpu x (1 of 2 cores) 1"] * 2, [(0,), (1,), (0, 1)]
+    RememberedSets(halves, MEAN, DOMAIN, "options").store({(0,): 0.5, (1,): 1.5})
+    found = RememberedSets(halves, MEAN, DOMAIN, "options").load(sets)
+    assert found == {(0,): 0.5, (1,): 1.5}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from sample import sample
 
-from controllers import Controller, Kernel
+from controllers import Controller, Kernel, reading, updating, writing
 from controllers.controller import user_launch as module
 from controllers.controller.footprint import touches
 from controllers.language.source import KernelSource
@@ -54,6 +54,27 @@ def test_a_box_beyond_a_selection_is_refused(controller: Controller) -> None:
         controller.launch(FILL, u, u=part)
     controller.launch(FILL, part, u=part)
     assert u.read().sum() == 4
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_cells_that_a_launch_only_writes_it_cannot_read_by_another_name(checked: bool) -> None:
+    double = kernel("HERE(new) = 2 * HERE(old);")
+    with Controller("cpu", check=checked) as one:
+        u = one.tile(np.ones(7, np.float32))        # of an odd extent some cells come twice
+        message = r"'k': 'new' is given as writing.*'old' reads \[2:7\].*updating"
+        with pytest.raises(ValueError, match=message):
+            one.launch(double, u, old=reading(u[2:]), new=writing(u))
+        assert np.array_equal(u.read(), [1] * 7)
+        one.launch(double, u, old=reading(u), new=updating(u))
+        one.launch(FILL, u[2:], u=writing(u[2:]))
+        assert np.array_equal(u.read(), [2] * 2 + [1] * 5)
+
+
+def test_cells_beside_those_that_are_written_may_be_read(controller: Controller) -> None:
+    u = controller.tile(np.arange(6, dtype=np.float32))
+    shift = kernel("HERE(new) = NEAR(old, -3);")
+    controller.launch(shift, Shape((3,), (6,)), old=reading(u[:3]), new=writing(u))
+    assert u.read().tolist() == [0, 1, 2] * 2
 
 
 @pytest.mark.parametrize(

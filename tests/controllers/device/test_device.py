@@ -53,7 +53,9 @@ def test_what_one_driver_lists_several_times_stays_several() -> None:
     assert unique([Listing(0, CPU), Listing(0, CPU), Listing(1, replace(CPU, version="1"))]) == [
         CPU, CPU,
     ]  # fmt: skip
-    assert unique([Listing(0, H200), Listing(0, H200)]) == [H200, H200]
+    twins = unique([Listing(0, H200), Listing(0, H200), Listing(0, RADEON)])
+    assert twins == [H200, H200, RADEON]
+    assert [one.number for one in twins] == [0, 1, None]
 
 
 def test_a_gpu_that_two_drivers_list_is_one_gpu_by_address_or_by_name_and_number() -> None:

@@ -18,7 +18,7 @@ from sample import sample
 from simulated_tasks import SHAPES, SimulatedTask, drawn_case, executions
 
 from controllers.device import reference_device
-from controllers.estimates.device_rates import guessed
+from controllers.estimates.device_rates import LEAST_POINTS, guessed
 from controllers.estimates.estimates import Estimates, estimates_folder
 from controllers.estimates.history import AGE_S, MOST_CASES, NEWEST, History, history_from
 from controllers.estimates.task_key import Case, TaskKey, Work, units_of
@@ -132,9 +132,50 @@ def test_new_tasks_are_foreseen_by_what_they_move_and_compute() -> None:
 def test_parts_of_a_cpu_are_units_of_one_device() -> None:
     cpu = replace(reference_device(), kind="cpu", compute_units=8, name="a CPU")
     part = cpu.divided((2, 6), 1)
-    assert TaskKey.of("t", "v", part) == TaskKey.of("t", "v", cpu)
+    assert TaskKey.of("t", "v", part).of_all == TaskKey.of("t", "v", cpu)
+    assert str(TaskKey.of("t", "v", part)) == "t (v) on a CPU, cores 2 to 7"
+    assert TaskKey.of("t", "v", cpu.divided((2, 3, 3), 1)) != TaskKey.of("t", "v", part)
     assert (units_of(cpu), units_of(part)) == (8, 6)
     assert units_of(replace(cpu, kind="gpu")) == 1
+    second = replace(cpu, kind="gpu", number=1)
+    assert TaskKey.of("t", "v", second).place == "a CPU, number 1"
+
+
+def test_a_slow_part_is_told_apart_and_knows_what_all_parts_know(tmp_path: Path) -> None:
+    swift, slow, new = (replace(KEY, which=which) for which in ("cores 0", "cores 1", "cores 2"))
+    estimates, sizes = Estimates(tmp_path), [Case(n) for n in (100, 200, 300, 400)]
+    for case in sizes:      # in all, as a device without parts has left it
+        for _ in range(9):
+            estimates.add(KEY, case, 1.0 + 0.01 * case.size)
+
+    def seconds(key: TaskKey, case: Case) -> float:
+        found = estimates.estimate(key, case)
+        assert found is not None and found.least_s < found.seconds < found.most_s
+        return found.seconds
+
+    assert estimates.knows(new) and not estimates.knows(replace(new, task="another"))
+    for _ in range(3):
+        estimates.add(swift, sizes[0], 2.0)
+        assert seconds(slow, sizes[3]) == pytest.approx(5.0)    # too little is known of it
+    for _ in range(3):
+        estimates.add(slow, sizes[0], 6.0)
+    estimates.keep()
+    estimates = Estimates(tmp_path)
+    assert seconds(swift, sizes[0]) == 2.0 and seconds(slow, sizes[0]) == 6.0
+    assert seconds(slow, sizes[3]) == pytest.approx(15.0)       # which it has never done
+    assert seconds(swift, sizes[3]) == seconds(new, sizes[3]) == pytest.approx(5.0)
+    for case in sizes[1:3]:     # its own sizes are enough, whatever others have done
+        estimates.add(slow, case, 0.06 * case.size)
+    assert seconds(slow, sizes[3]) == pytest.approx(24.0)
+
+
+def test_times_of_parts_count_once_for_the_rates_of_the_device() -> None:
+    estimates, work = Estimates(None), Work(1e6, 1e6)
+    for number in range(LEAST_POINTS):
+        part = replace(KEY, task=f"task {number}", which=f"cores {number % 2}")
+        estimates.add(part, Case(1), 1.0, work)
+    rates = estimates.rates(KEY.device, KEY.driver)
+    assert rates is not None and rates.n_points == LEAST_POINTS
 
 
 def test_what_is_kept_is_found_by_the_next_process_and_its_age_counts(tmp_path: Path) -> None:

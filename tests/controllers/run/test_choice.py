@@ -19,6 +19,7 @@ from controllers.device.assignment import plan_assignment
 from controllers.device.device import Device, NoDeviceError, reference_device
 from controllers.device.selection import choose
 from controllers.run.choice import Choice
+from controllers.tuning.widths import WidthChooser
 from hitmap import SerialCommunicator
 
 MEAN = ct.Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6).program("float32")
@@ -166,6 +167,39 @@ def test_of_three_devices_those_that_pay_are_used(monkeypatch: pytest.MonkeyPatc
     with computation(*TRIO) as run:
         run.run(1500)
         assert chosen(run) == {"swift", "other"} and right(run)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("pair_s", [(24.0, 12.0, 6.0, 8.0), (24.0, 18.0, 12.0, 16.0)])
+def test_sets_are_compared_with_the_halo_widths_that_suit_them(
+    pair_s: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two devices, which exchange: of one alone there is nothing to be found."""
+    of_width, widths = dict(zip((1, 2, 4, 8), pair_s)), list[int]()
+    find, told = WidthChooser.ran, Choice.ran
+
+    def searched(self: WidthChooser, n_steps: int, _: float) -> None:
+        find(self, n_steps, n_steps * of_width[self.width])
+
+    def ran(self: Choice, n_steps: int, _: float, per_launch: int) -> None:
+        widths.append(run.halo_width)
+        pair = len(self.devices) == 2
+        each = of_width[run.halo_width] if pair else {"swift": 10.0, "slow": 9.0}[
+            self._named(self.devices)[0].split()[1]]  # fmt: skip
+        told(self, n_steps, n_steps * each, per_launch)
+
+    monkeypatch.setattr(chooser, "BUDGET", 0.9)
+    monkeypatch.setattr(WidthChooser, "ran", searched)
+    monkeypatch.setattr(Choice, "ran", ran)
+    with computation(halo_width="auto") as run:
+        for n_steps in (1500, 60):
+            run.run(n_steps)
+            best = {"swift", "slow"} if min(pair_s) < 9 else {"slow"}
+            assert chosen(run) == best and right(run)
+            assert run.halo_width == (4 if len(best) == 2 else 1)
+        report = run.report().choice
+        assert report is not None and report.trials >= 1
+    assert set(widths) == {1, 4}
 
 
 @pytest.mark.parametrize(("given", "problem"), [

@@ -2,8 +2,10 @@
 """Halos of several launches as users ask for them: the same bits, what is refused, reports."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from sample import sample
 
 import controllers as ct
 from controllers import Computation, Kernel, Stencil, reference_run
+from controllers.device.event import Profile
 from controllers.program.reference import reference_steps
+from controllers.tuning.site import Site
 from hitmap import SerialCommunicator
 
 CROSS = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
@@ -121,6 +125,14 @@ def relax(u: Any, f: Any) -> Any:
     return {"u": new, "moved": ct.max(abs(new - u))}
 
 
+def smooth(u: Any) -> Any:
+    return {"u": (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]) * 0.25}
+
+
+def largest(u: Any) -> Any:
+    return {"moved": ct.max(u[1, 0] - u)}
+
+
 def heat(u: Any, f: Any) -> Any:
     return {"f": f * 0.5 + u[0, 1] * 0.01}
 
@@ -146,11 +158,33 @@ def test_turns_of_a_repeat_are_exchanged_together(boundary: str, device: str) ->
             assert all(np.array_equal(np.asarray(run[f]), now.fields[f]) for f in run.fields)
 
 
-def test_what_repeats_is_not_tuned_with_wide_halos() -> None:
-    solve = ct.repeat(ct.step(relax), until=lambda now: now.moved < 0.05, at_most=20)
-    with pytest.raises(ValueError, match="all launches of a repeat but the first"):
-        Computation([solve], ct.Grid(y=17, x=23), devices="cpu", boundary="periodic",
-                    halo_width=5, tune=1.0, u=0, f=0)  # fmt: skip
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    "until", [lambda now: now.count >= 2, lambda now: False], ids=["soon over", "long"]
+)
+def test_what_repeats_is_tuned_by_its_widest_launches(until: Any) -> None:
+    """Of which there may be one in a step, if the repeat is over before its halo is used up."""
+    steps = [ct.step(smooth), ct.step(largest)]
+    solve = ct.repeat(steps, until=until, check_every=2, at_most=12)
+    noted: list[tuple[int, int]] = []       # launches, and the rows of them
+
+    def note(site: Site, profiles: Sequence[Profile]) -> None:
+        noted.append((len(profiles), site.launches.placed[0].extent[0]))
+        known(site, profiles)
+
+    known = Site.note
+    with patch.object(Site, "note", note), Computation(
+        [solve], ct.Grid(y=40, x=32), devices="cpu", boundary="periodic", halo_width=5, tune=30.0,
+        places_per_controller=2, u=lambda y, x: np.sin(y) * np.cos(x),
+    ) as run:  # fmt: skip
+        fields = {name: np.asarray(run[name]) for name in run.fields}
+        (*_, right) = reference_steps(run.program, fields, n_steps=12)
+        run.run(12)
+        tuned = run.report().tuning
+        assert run.repeats == right.counts
+        assert np.array_equal(np.asarray(run.u), right.fields["u"])
+    assert tuned is not None and tuned.tried > 0 and tuned.first_s > 0 and noted
+    assert all(n > 0 for n, _ in noted) and max(rows for _, rows in noted) > 40 / 2 + 4 + 4
 
 
 def test_what_is_sent_of_fields_that_are_renamed_is_told() -> None:
