@@ -32,6 +32,7 @@ from controllers.pool.submissions import Submissions
 from controllers.pool.task import Body, Task
 from controllers.pool.task_error import TaskError
 from controllers.report.trace_file import save_timeline
+from controllers.settings.overrides import overrides
 from hitmap.comm import Communicator, SerialCommunicator
 
 MOST_FAILED = 64    # futures of tasks that `wait` may raise the error of
@@ -61,9 +62,7 @@ class Pool:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._forecast = Forecast(estimates, self._share.n, self._lanes, self._memories)
-        self._crew = Crew(
-            self._lanes, self._lock, self._forecast, self._do, self._share.rest
-        )
+        self._crew = Crew(self._lanes, self._lock, self._forecast, self._do, self._share.rest)
         self._submissions = Submissions(self._lanes)
         self._composites = Composites(
             self, self._submissions, self._forecast, self._memories, self._enter, self._lock
@@ -167,6 +166,7 @@ class Pool:
         if not self._closed:
             try:
                 self.wait()
+                overrides().tasks_over(self)
             finally:
                 self._end()
 
