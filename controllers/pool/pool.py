@@ -65,8 +65,9 @@ class Pool:
         self._crew = Crew(self._lanes, self._lock, self._forecast, self._do, self._share.rest)
         self._submissions = Submissions(self._lanes)
         self._composites = Composites(
-            self, self._submissions, self._forecast, self._memories, self._enter, self._lock
-        )
+            self, self._submissions, self._forecast, self._memories, self._share, self._enter,
+            self._lock,
+        )  # fmt: skip
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
         self._n_submitted = self._n_over = 0
