@@ -67,6 +67,10 @@ class Arbiter:
         """Whether anybody waits for anything, in this process or in another one: some 2 us."""
         return self._table is not None and self._table.is_waited()
 
+    def taken(self, units: Sequence[str]) -> set[str]:
+        """Those of these units that others hold just now: some 2 us for each."""
+        return set() if self._table is None else self._table.taken(units)
+
     def holders(self) -> list[Holder]:
         """Who holds or uses what on this node, by the numbers of the processes."""
         return [] if self._table is None else self._table.holders()

@@ -108,6 +108,12 @@ class Table:
         with changed:
             return self._home is not None and self._home.is_open and self._is_waited(self._home)
 
+    def taken(self, units: Iterable[str]) -> set[str]:
+        """Those that others hold."""
+        with changed:
+            is_taken = self._opened().locks.is_taken
+            return {unit for unit in units if unit not in self._held and is_taken(unit)}
+
     def holders(self) -> list[Holder]:
         """Who holds and uses what, of all processes."""
         with changed:

@@ -2,7 +2,8 @@
 """`controllers run program.py`: a program that makes computations, with options from outside.
 
 The file is executed as `__main__`.  Every computation that it makes asks for the options, and says
-when it is made, runs and is closed (`settings/overrides.py`); that is where this acts.
+when it is made, runs and is closed, as do pools of tasks (`settings/overrides.py`); that is where
+this acts.
 """
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.picture.film import Film
 from controllers.picture.panels import title_of
 from controllers.picture.records import plotted
+from controllers.pool.pool import Pool
 from controllers.run.computation import Computation
 from controllers.run.listening import STOPPED, Stopped
 from controllers.settings.division import Division
@@ -61,7 +63,8 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
         raise Failure(
             USAGE,
             f"{options.pattern}: it has made no computation, so no option held; a program makes a "
-            f"controllers.Computation or a workspace, a pattern file needs --size or --input",
+            f"controllers.Computation, a workspace or a pool of tasks, a pattern file needs --size "
+            f"or --input",
         )
     if options.checkpoint is not None and not run.n_made:
         raise Failure(
@@ -98,12 +101,29 @@ class _Run:
         return Overrides(
             _known(given, Division), execution, options.iterations,
             self._made, self._runs, self._closes, self.refusals.append, opened=self._opened,
+            tasks_over=self._tasks_over,
             checkpoints=lambda one: checkpoints_of(options, self._numbers[one]),
             outputs=lambda one: output_of(options, self._numbers[one]),
         )  # fmt: skip
 
-    def _opened(self, workspace: object) -> None:
+    def _opened(self, opened: object) -> None:
         self.n_opened += 1
+
+    def _tasks_over(self, pool: Pool) -> None:
+        """Tell what each rank has done; a pool's tasks are known when they are over."""
+        path, report = self._options.trace, pool.report()
+        if path is not None:
+            self.n_closed += 1
+            own = numbered(path, self.n_closed)
+            rank = pool.comm.rank
+            pool.save_timeline(own.with_stem(f"{own.stem}-rank-{rank}") if rank else own)
+        if report.n_jobs and self._options.json and not self._options.explain:
+            print(json.dumps(report.as_dict()), flush=True)
+        elif report.n_jobs:
+            lines = [f"tasks of rank {pool.comm.rank}"] if pool.comm.size > 1 else []
+            lines += [report.explain()] if self._options.explain else []
+            file = sys.stderr if self._options.json else sys.stdout
+            print("\n".join([*lines, str(report)]), file=file, flush=True)
 
     def _made(self, computation: Computation) -> None:
         self.n_made += 1

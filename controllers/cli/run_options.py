@@ -251,7 +251,8 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     add("--explain", action="store_true",
         help="before the run, print the program, who owns what, the messages, the plan, the "
         "kernels' configuration and the bytes of each place (with --json on stderr); of a program "
-        "all this of each computation that it makes before its first steps, where it ends")
+        "all this of each computation that it makes before its first steps, where it ends, and of "
+        "pools of tasks, which are done, where each was sent and why")
     add("--kgt-out", metavar="DIR", type=file_name,
         help="write the kernels in use as DIR/NAME.cl, before the first step")
     add("--dry-run", metavar="N", type=n_places,
@@ -260,7 +261,7 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
         "memory, all others in a device's own")
     add("--trace", metavar="FILE.json", type=file_name,
         help="where to write a timeline of all ranks: kernels, copies and messages of the first "
-        "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
+        "and the last 100 steps, or of tasks, for ui.perfetto.dev or chrome://tracing")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
     add("-v", "--verbose", action="store_true",
         help="say on stderr what happens: devices chosen, kernels built, tuned, divided anew")

@@ -16,6 +16,7 @@ from controllers.pool.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
 from controllers.pool.memories import Memories, Replicas
 from controllers.pool.part_jobs import Enter, PartJobs, check_apart
+from controllers.pool.share import Share
 from controllers.pool.sides import Side, Sides
 from controllers.pool.splitting import Splitting
 from controllers.pool.submissions import Submissions
@@ -33,11 +34,11 @@ class Composites:
 
     def __init__(
         self, owner: Owner, submissions: Submissions, forecast: Forecast, memories: Memories,
-        enter: Enter, lock: threading.RLock,
+        share: Share, enter: Enter, lock: threading.RLock,
     ) -> None:  # fmt: skip
         self._owner, self._submissions, self._forecast = owner, submissions, forecast
         self._memories, self._enter, self._lock = memories, enter, lock
-        self._sides = Sides(forecast)
+        self._sides = Sides(forecast, share)
         self._summing = Summing(self._sides)
 
     def submitted(
@@ -121,7 +122,11 @@ class Composites:
         cut = hybrid.cut
         parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
         rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
-        sides = self._sides.of(whole.may_run, whole.size)
+        sides = self._sides.of(
+            whole.may_run, whole.size, all_of_them=hybrid.shares is not None
+        )  # fmt: skip
+        free = {side.way.lane for side in sides}
+        whole.may_run = [way for way in whole.may_run if way.lane in free]
         ready_s = jobs.ready_s([whole])
         ends = [
             self._sides.of_rows(side, whole.size, parted, rest, n, ready_s) for side in sides

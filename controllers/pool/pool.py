@@ -32,6 +32,7 @@ from controllers.pool.submissions import Submissions
 from controllers.pool.task import Body, Task
 from controllers.pool.task_error import TaskError
 from controllers.report.trace_file import save_timeline
+from controllers.settings.overrides import overrides
 from hitmap.comm import Communicator, SerialCommunicator
 
 MOST_FAILED = 64    # futures of tasks that `wait` may raise the error of
@@ -61,13 +62,12 @@ class Pool:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._forecast = Forecast(estimates, self._share.n, self._lanes, self._memories)
-        self._crew = Crew(
-            self._lanes, self._lock, self._forecast, self._do, self._share.rest
-        )
+        self._crew = Crew(self._lanes, self._lock, self._forecast, self._do, self._share.rest)
         self._submissions = Submissions(self._lanes)
         self._composites = Composites(
-            self, self._submissions, self._forecast, self._memories, self._enter, self._lock
-        )
+            self, self._submissions, self._forecast, self._memories, self._share, self._enter,
+            self._lock,
+        )  # fmt: skip
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
         self._n_submitted = self._n_over = 0
@@ -167,6 +167,7 @@ class Pool:
         if not self._closed:
             try:
                 self.wait()
+                overrides().tasks_over(self)
             finally:
                 self._end()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from controllers.arbiter import Arbiter, Kept, OwnedNodes, Want, node_cores, unit_of
 from controllers.pool.cores import Cores
@@ -14,6 +15,13 @@ from hitmap.comm import Communicator, node_ranks
 
 PATIENCE_S = 10.0   # of a pool of several ranks: what has the units may wait for who wants them
 _logger = logging.getLogger(__name__)
+
+
+class Others(NamedTuple):
+    """What other processes hold: devices, by the numbers of lanes, and so many cores."""
+
+    lanes: frozenset[int]
+    cores: int
 
 
 class Share:
@@ -66,6 +74,20 @@ class Share:
                 yield len(lease.units[0]) if got and self._names else got
             finally:
                 self._kept.put(wants, lease)
+
+    def others(self) -> Others:
+        """What others hold just now, of what this pool leases."""
+        devices = {units[0]: number for number, units in self._units.items()}
+        with suppress(OSError):
+            taken = self._kept.arbiter.taken([*self._names, *devices])
+            lanes = frozenset(number for unit, number in devices.items() if unit in taken)
+            return Others(lanes, len(taken.difference(devices)))
+        return Others(frozenset(), 0)
+
+    @property
+    def n_leased(self) -> int:
+        """Cores of the node, of which it leases some; 0 where it leases none."""
+        return len(self._names)
 
     def rest(self) -> None:
         """There is nothing to do for now."""

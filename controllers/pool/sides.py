@@ -12,6 +12,7 @@ from controllers.pool.forecast import Forecast
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.share import Share
 from controllers.pool.way import Way
 
 MOST_TABLES = 256   # of times of parts
@@ -33,19 +34,24 @@ class Side:
 class Sides:
     """Chooses sides and shares, by the forecast; for who holds the pool's lock."""
 
-    def __init__(self, forecast: Forecast) -> None:
-        self._forecast = forecast
+    def __init__(self, forecast: Forecast, share: Share) -> None:
+        self._forecast, self._share = forecast, share
         self._tables: dict[tuple[Way, int, float, int], tuple[int, list[float] | None]] = {}
 
-    def of(self, ways: Sequence[Way], size: float) -> list[Side]:
-        """One for each lane, the host first; its cores are those that no device computes with."""
+    def of(self, ways: Sequence[Way], size: float, *, all_of_them: bool = False) -> list[Side]:
+        """One for each lane, the host first; its cores are those that no device computes with.
+
+        Without those that other processes hold, while there are some that they do not, unless
+        `all_of_them` are wanted.
+        """
         best: dict[Lane, tuple[float, Way]] = {}
         for way in ways:
             seconds = self._forecast.known_s(way, size, way.variant.least)
             rated = float("inf") if seconds is None else seconds, way
             if way.lane not in best or rated[0] < best[way.lane][0]:
                 best[way.lane] = rated
-        left = self._forecast.n_cores - sum(lane.cores for lane in best)
+        best, n_cores = (best, self._forecast.n_cores) if all_of_them else self._free(best)
+        left = n_cores - sum(lane.cores for lane in best)
         sides: list[Side] = []
         taken = 0
         for lane, (_, way) in sorted(best.items(), key=lambda one: one[0].number):
@@ -58,12 +64,26 @@ class Sides:
                 taken += cores * sides[-1].n_jobs
         return sides
 
+    def _free(
+        self, best: dict[Lane, tuple[float, Way]]
+    ) -> tuple[dict[Lane, tuple[float, Way]], int]:
+        """Those that other processes leave to this one, or all if there is none; with cores."""
+        others, n_cores = self._share.others(), self._forecast.n_cores
+        if others.cores:
+            n_cores = min(n_cores, self._share.n_leased - others.cores)
+        free = {
+            lane: rated for lane, rated in best.items()
+            if lane.number not in others.lanes
+            and (max(1, rated[1].variant.least) if lane.device is None else lane.cores) <= n_cores
+        }  # fmt: skip
+        return (free, n_cores) if free else (best, self._forecast.n_cores)
+
     def replicas(self, job: Job) -> list[Way]:
         """Where a job is done beside the host, as that is sooner than to bring what it writes."""
         found = []
         nbytes = sum(touch.view.nbytes for touch in job.touches if touch.writes)
         apart = [way for way in job.may_run if way.lane.memory != HOST_MEMORY]
-        for side in self.of(apart, job.size) if apart else ():
+        for side in self.of(apart, job.size, all_of_them=True) if apart else ():
             seconds = self._forecast.known_s(side.way, job.size, 1)
             if seconds is None or seconds < self._forecast.there_s(side.way.lane, nbytes):
                 found.append(side.way)

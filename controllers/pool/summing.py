@@ -119,7 +119,9 @@ class Summing:
                 f"task {given.task.name!r}: no variant can do all parts here, given arrays as these"
                 f"{_NOT_SUMMED if at_end else ''}; add one for {HOST!r}, or take merging='changed'"
             )
-        sides = self._sides.of(usable, made[0].size)
+        sides = self._sides.of(usable, made[0].size, all_of_them=given.shares is not None)
+        free = {side.way.lane for side in sides}
+        usable = [way for way in usable if way.lane in free]
         back = [
             sum((add.total if at_end else add.value).nbytes for add in call.adds) for call in calls
         ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from controllers.estimates.estimates import Estimates
 from controllers.pool.pool import Pool
+from controllers.settings.overrides import overrides
 from hitmap.comm import Communicator, default_communicator
 
 
@@ -31,5 +32,11 @@ def tasks(
     Collective over `comm`, by default all ranks; as is the end of the block.  NoDeviceError where
     there is no such device, ValueError and TypeError for what is no selector or number.
     """
-    comm = default_communicator() if comm is None else comm
-    return Pool(devices, cores, zero_copy, memory_cap, exclusive, Estimates.of_user(), comm)
+    comm, wanted = default_communicator() if comm is None else comm, overrides()
+    with wanted.answering():
+        pool = Pool(
+            wanted.execution.get("devices", devices), cores, zero_copy, memory_cap, exclusive,
+            Estimates.of_user(), comm,
+        )  # fmt: skip
+    wanted.opened(pool)
+    return pool

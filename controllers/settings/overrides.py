@@ -35,8 +35,9 @@ class Overrides:
     made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
     runs steps, with how many if that is known, before it is closed.  refused: told why one cannot
     be made or run as is said here.
-    opened: told of each workspace, when it is made.  checkpoints, outputs: asked which a
-    computation is to have; None for those that it says itself.
+    opened: told of each workspace and each pool of tasks, when it is made.
+    tasks_over: told of each pool, on all ranks, when all its tasks are over and went well.
+    checkpoints, outputs: asked which a computation is to have; None for those that it says itself.
     """
 
     division: Mapping[str, Any] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Overrides:
     refused: Callable[[Exception], None] = _nothing
     extent: tuple[int, ...] | None = None
     opened: Callable[[Any], None] = _nothing
+    tasks_over: Callable[[Any], None] = _nothing
     checkpoints: Callable[[Any], Checkpoints | None] = _nothing
     outputs: Callable[[Any], Output | None] = _nothing
 

@@ -104,6 +104,29 @@ def test_options_hold_for_workspaces(capsys: pytest.CaptureFixture[str], tmp_pat
         assert what in capsys.readouterr().err
 
 
+def test_options_hold_for_pools_of_tasks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "sums.py").write_text(
+        "import numpy as np\n"
+        "import controllers as ct\n"
+        "with ct.tasks((), cores=1) as pool:\n"
+        "    total = pool.submit(np.sum, np.arange(5))\n"
+        "    pool.submit(float, total)\n"
+    )
+    assert run("sums.py --explain") == 0
+    sent, later, header, *_ = capsys.readouterr().out.splitlines()
+    assert sent.startswith("0 sum: host on the host (ends at ")
+    assert later.startswith("1 float: host on the host") and header.startswith("task ")
+    assert run("sums.py --device cpu --json --trace t.json") == 0
+    assert json.loads(capsys.readouterr().out)["n_jobs"] == 2
+    assert "sum (host)" in (tmp_path / "t.json").read_text()
+    assert run("sums.py --device bogus") == 2
+    assert "error: sums.py: no device fits 'bogus'" in capsys.readouterr().err
+    (tmp_path / "none.py").write_text("import controllers as ct\nct.tasks((), cores=1).close()\n")
+    assert run("none.py") == 0 and not capsys.readouterr().out
+
+
 def test_explain_ends_where_the_first_step_would_begin(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("heat.py --explain") == 0
     out = capsys.readouterr().out

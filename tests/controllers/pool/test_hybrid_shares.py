@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import controllers as ct
+from controllers.arbiter import Arbiter, Want, node_cores
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
 from controllers.pool.pool import Pool
@@ -21,6 +23,14 @@ N_ROWS, WIDTH = 128, 8
 NBYTES = N_ROWS * WIDTH * 8
 
 rows_on_host: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What other processes do on this machine is nothing to these tests."""
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+
+
 mark = ct.Task("mark", ("y",), roles={"y": "updating"})
 
 
@@ -37,6 +47,11 @@ mark.variant(ct.Kernel.of("mark", """
 PUT = ct.Kernel.of("put", """
     __kernel void put(__global double *y, TILE(y), BOX) { CELL; HERE(y) = 1; }""",
                    roles={"y": "writing"})  # fmt: skip
+
+
+PUTS = ct.Task("mark", ("y",), roles={"y": "writing"})
+for one in mark.variants:
+    PUTS.variant(one.body)
 
 
 @contextmanager
@@ -87,14 +102,31 @@ def test_a_side_that_is_busy_gets_less_or_nothing(busy_s: float, rows: int) -> N
     assert rows_on_host == [rows]
 
 
+@pytest.mark.skipif(len(node_cores()) < 2, reason="both sides need a core")
+def test_one_side_does_it_all_where_another_process_holds_the_other_one() -> None:
+    n_all = len(node_cores())
+    y, series = np.zeros((N_ROWS, WIDTH)), ct.series(PUTS, [slice(0, 64), slice(64, N_ROWS)])
+    with known(1.0, 1.0) as pool, Arbiter() as other:
+        with other.acquire([[Want(node_cores(), n_all - 1, n_all - 1)]]):
+            pool.submit(ct.hybrid(mark, cut={"y": ct.Row}), y).result()
+            assert not rows_on_host and (y == 1).all(), "a core is left, for the device"
+            pool.submit(series, np.zeros_like(y)).result()
+            assert not rows_on_host
+        pool._share.rest()
+        with other.acquire([[Want(node_cores(), n_all, n_all)]]):
+            later = pool.submit(ct.hybrid(mark, cut={"y": ct.Row}, shares=(1, 1)), y)
+        later.result()      # when they are free
+        assert rows_on_host == [64]
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}), y).result()
+        assert len(rows_on_host) == 2
+    assert (y == 3).all()
+
+
 def test_calls_of_a_series_are_divided_by_their_sizes() -> None:
     at = [slice(0, 8)] * 4 + [slice(0, 64)] * 2
-    put = ct.Task("mark", ("y",), roles={"y": "writing"})
-    for variant in mark.variants:
-        put.variant(variant.body)
     total = np.zeros((64, WIDTH))
     with known(1.0, 1.0) as pool:
-        assert pool.submit(ct.series(put, at), total).exception(60) is None
+        assert pool.submit(ct.series(PUTS, at), total).exception(60) is None
     assert sorted(rows_on_host) == [8] * 4 + [64], "96 of 160 rows end sooner than 128"
 
 
