@@ -37,8 +37,6 @@ def why_overlapped(program: Program, layout: Layout, locations: Sequence[Locatio
             return f"field {field.name!r} has an extent of its own"
         if not written and field.boundary.extends and not field.boundary.is_steady:
             return f"rules make cells outside of field {field.name!r}, which no step computes"
-    if len({where.rank for where in locations}) > 1:
-        return "chunks of several ranks hand over margins"
     last: dict[tuple[int, int], int] = {}
     for box, where in zip(layout.owned, locations):
         key, (low, high) = (where.rank, where.controller), (box.lower[0], box.upper[0])
@@ -109,12 +107,14 @@ class SkewedOutline(ChunkPlan):
 
     @cached_property
     def is_alone(self) -> bool:
-        """Whether no chunk is uploaded rows that another one has changed."""
-        return all(
-            message.source == place
-            for field in self.patterns for place in self.places
-            for message in self.around(field, place)
-        )  # fmt: skip
+        """Whether no chunk is uploaded rows of images that another one changes, however long a pass.
+
+        Rows of other ranks have left their images when the next pass begins.
+        """
+        ranks = [rank for rank, _ in self._chunks]
+        if len({*ranks}) < len(ranks):
+            return False
+        return not self.periodic[0] or all(len(chunks) == 1 for chunks in self._chunks.values())
 
     def n_images(self, field: str) -> int:
         return 1 if self.is_alone else super().n_images(field)
