@@ -105,7 +105,7 @@ if not rank:
 default_communicator().Barrier()
 options = dict(devices="cpu", zero_copy=False, scratch=folder)
 for boundary, caps in (
-    ("fixed", dict(memory_cap=[9000, 12000][rank], host_memory_cap=[1, "5k"][rank])),
+    ("fixed", dict(memory_cap=[9000, 12000][rank], host_memory_cap=[1, "2k"][rank])),
     ("periodic", dict(chunks=3, halo_width=5)),
 ):
     right = reference_run(cross, {"u": start}, 12, (boundary == "periodic",) * 2)["u"]
