@@ -42,7 +42,7 @@ for word in sys.argv[2:]:
     homes = sorted(rng.randint(0, comm.size - 1) for _ in range(n_chunks))
     layout = Layout.bands(Shape.of_extent(case.extent), n_chunks)
     where = [Location(home, shares_host=False) for home in homes]
-    kind = ChunkPlan if number % 4 == 1 or why_overlapped(case.program, layout, where) else SkewedPlan
+    kind = ChunkPlan if number % 4 == 1 or why_overlapped(case.program, layout) else SkewedPlan
     plan = kind(
         case.program, layout, case.periodic, where, only_rank=comm.rank,
         n_launches=rng.randint(1, 4), n_slots=rng.randint(1, 3),
