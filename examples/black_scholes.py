@@ -22,7 +22,7 @@ def below(d):
     series = 0.0
     for coefficient in reversed(SERIES):
         series = k * (coefficient + series)
-    tail = np.exp(-0.5 * d * d) / np.sqrt(2 * np.pi) * series
+    tail = np.exp(-0.5 * d * d) / (2 * np.pi) ** 0.5 * series
     return np.where(d > 0, 1 - tail, tail)
 
 

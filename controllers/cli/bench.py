@@ -32,6 +32,8 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     if comm.size > 1:
         raise Failure(USAGE, f"bench measures in one process, got {comm.size} ranks; start one")
     _check_files(options)
+    if options.chunks is not None and options.what != "streams":
+        raise Failure(USAGE, "--chunks is an option of bench streams; write streams before it")
     if options.what:
         {"apps": bench_apps, "streams": bench_streams}[options.what].command(options)
         return

@@ -7,6 +7,7 @@ import importlib
 import re
 from pathlib import Path
 
+from controllers.cli.words import chunks_or_auto
 from controllers.program.identifier import short
 from controllers.program.program import FLOATS
 from hitmap.comm import Communicator
@@ -62,6 +63,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--seconds", metavar="N", type=_seconds,
         help=f"time of measuring per case, without preparations (default: {SECONDS:g}, of "
         f"streams {STREAM_SECONDS:g})")
+    add("--chunks", metavar="N", type=chunks_or_auto,
+        help='of streams: chunks, at least, or "auto": that many are looked for, and slots, for as '
+        "long as is measured then (default: as estimated)")
     add("--quick", action="store_true",
         help=f"small fields, and {QUICK_SECONDS:g} seconds per case: to see what it prints")
     add("--json", metavar="FILE.json", type=Path, help="where to write all that was measured")

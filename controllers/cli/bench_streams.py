@@ -24,7 +24,8 @@ def command(options: argparse.Namespace) -> None:
     """Measure, print, write; the files were checked before."""
     check_usual(options, "streams")
     if options.apps or options.sizes or options.picture is not None:
-        raise Failure(USAGE, "bench streams takes --device, --seconds, --quick and --json alone")
+        raise Failure(USAGE, "bench streams takes --device, --seconds, --chunks, --quick and "
+                      "--json alone")  # fmt: skip
     speeds: list[StreamSpeed] = []
     left: list[str] = []
     for selector in names_alone(options.device):
@@ -35,9 +36,9 @@ def command(options: argparse.Namespace) -> None:
         for name in STREAMS:
             print(f"{name} on {selector} ...", file=sys.stderr, flush=True)
             try:
-                found.append(
-                    run_stream(name, folder("examples"), kind, selector, device.name, seconds)
-                )
+                found.append(run_stream(
+                    name, folder("examples"), kind, selector, device.name, seconds, options.chunks
+                ))  # fmt: skip
             except (MemoryError, RuntimeError, ValueError) as error:
                 left.append(f"{name} is left out on {selector}: {error}")
         if found:

@@ -185,14 +185,16 @@ class Engine(Installation):
 
     def _open(self, first: int, n_steps: int, logs: Mapping[int, Sequence[Log]]) -> None:
         """What the step `first` needs because fields were set, all of it before it begins."""
-        self.course.hold(first - 1)
-        for run in self._runs:
-            run.begin(first, logs, opening=True)
-        for _ in self._replay(first, n_steps, None):
-            raise AssertionError("nobody looks before the first step")
-        if self.drains:
-            self.finish()
-            self._patience.until_all(self._opening[first % self.plan.n_phases])
+        opening = self._opening[first % self.plan.n_phases]
+        if opening:
+            self.course.hold(first - 1)
+            for run in self._runs:
+                run.begin(first, logs, opening=True)
+            for _ in self._replay(first, n_steps, None):
+                raise AssertionError("nobody looks before the first step")
+            if self.drains:
+                self.finish()
+                self._patience.until_all(opening)
         self._is_open = True
 
     def warm(self, times: int = 1, log: RunLog | None = None) -> None:

@@ -142,7 +142,8 @@ def expected(
             kernels_s += 2 * copied / memory
         before = found.get(executor, (0.0, 0.0, 0.0))
         found[executor] = before[0] + up_s, before[1] + down_s, before[2] + kernels_s
-    doubled = not skewed or ends(plan, placement, span) != (0, 0)
+    devices = {(where.rank, where.controller) for where in plan.locations}
+    doubled = not skewed or plan.periodic[0] or len(devices) > len({rank for rank, _ in devices})
     disk_s = disk_nbytes(plan, images, doubled=doubled) / DISK
     return Pipeline(*max(found.values(), key=max), disk_s)
 

@@ -102,7 +102,7 @@ def cuttings(
     spans = tuple(span for span in SPANS if not span % each) or (each,)
     if width is not None:
         spans = (width,)
-    reason = why_overlapped(single.program, single.layout, single.locations)
+    reason = why_overlapped(single.program, single.layout)
     best: list[tuple[float, Cutting]] = []
     for span in spans:
         at_once = max(n for n in range(1, per_launch + 1) if not span % n)

@@ -10,6 +10,7 @@ import os
 import platform
 import tempfile
 from collections import defaultdict
+from dataclasses import replace
 
 from controllers.device.device import host_memory_bytes
 from controllers.memory.ledger import HOST_ENVIRONMENT, MemoryCapError, cap_for, sizes
@@ -29,6 +30,15 @@ def images_for(execution: Execution, comm: Communicator) -> Images:
         cap_bytes = cap_for(usual, execution.host_memory_cap, HOST_ENVIRONMENT)
     folder = tempfile.gettempdir() if execution.scratch is None else os.fspath(execution.scratch)
     return Images(cap_bytes, folder)
+
+
+def least_images(images: Images, comm: Communicator) -> Images:
+    """As if all ranks had as little memory as the one with the least: what they choose by.
+
+    Collective.
+    """
+    caps = [cap for cap in comm.allgather(images.cap_bytes) if cap is not None]
+    return replace(images, cap_bytes=min(caps, default=None))
 
 
 def check_disk(plan: ChunkPlan, comm: Communicator) -> None:

@@ -46,16 +46,17 @@ def _send(plan: ChunkOutline, recorder: Recorder, bundle: Bundle, phase: int) ->
 
 
 def record_arrival(
-    plan: ChunkOutline, recorder: Recorder, field: str, message: Message, room: SlotKey
+    plan: ChunkOutline, recorder: Recorder, field: str, message: Message, room: SlotKey, now: int
 ) -> None:
-    """To the slot of a chunk, from where a message has brought it."""
+    """To the slot or parcel of a chunk, from where a message has brought it; in the turn of `now`.
+    """
     bundle, transfer = next(
         (bundle, transfer) for bundle in plan.bundles for transfer in bundle.transfers
         if transfer.message == message and transfer.field == field
     )  # fmt: skip
     packed = MemoryCells(StagingKey(bundle.number, "halo"), (bundle.parts[transfer],))
     recorder.add(
-        message.target, "upload", "transfer", [packed], [MemoryCells(room, message.halo)],
+        now, "upload", "transfer", [packed], [MemoryCells(room, message.halo)],
         bundle=bundle.number, transfers=(transfer,),
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from controllers.plan.chunk_messages import record_arrival
 from controllers.plan.operation import MemoryCells
 from controllers.plan.recorder import Recorder
 from controllers.plan.skewed import SkewedOutline
@@ -56,10 +57,12 @@ def _arrive(
     parcel, own = plan.arrival(field, place), plan.brought(field, place)
     boxes: tuple[Shape, ...] = () if own.empty else (own,)
     moves = [(plan.image(field, phase, place), boxes, boxes)] if boxes else []
-    moves += [
-        (plan.image(field, phase, message.source), message.border, message.halo)
-        for message in plan.around(field, place) if message.source != place
-    ]  # fmt: skip
+    for message in plan.around(field, place):
+        if not plan.is_near(message):
+            record_arrival(plan, recorder, field, message, parcel, now)
+        elif message.source != place:
+            image = plan.image(field, phase, message.source)
+            moves.append((image, message.border, message.halo))
     if moves:
         sources = [MemoryCells(image, boxes) for image, boxes, _ in moves]
         targets = [MemoryCells(parcel, boxes) for _, _, boxes in moves]

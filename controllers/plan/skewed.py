@@ -2,21 +2,22 @@
 """Plans of skewed chunks: no cell is computed, and none is uploaded, for two chunks.
 
 The chunks of a device pass through one *window* of its memory in order, from the lowest rows to the
-highest.  Each launch lags behind the one before it (`program/skew.py`); the rows that the next
-chunk needs of all buffers, its *edge*, stay in the window and are moved to its beginning.  Rows
-come to a *parcel* beside the window, and leave it in another one, while the window is computed.
+highest; where others have rows between, it begins anew: each *run* of chunks that follow one
+another is by itself.  Each launch lags behind the one before it (`program/skew.py`); the rows that
+the next chunk needs of all buffers, its *edge*, stay in the window and are moved to its beginning.
+Rows come to a *parcel* beside the window, and leave it in another one, while it is computed.
 Margins are left around all that a device computes: towards rows of another device, and beyond ends
 of rings.
 """
 # docs/decisions/0065-skewed-chunks.md
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property, reduce
 
 from controllers.plan.chunk_plan import ChunkPlan
 from controllers.plan.field_layouts import alike
-from controllers.plan.operation import Location, Parcel, RoomKey, SlotKey, TileKey
+from controllers.plan.operation import Parcel, RoomKey, SlotKey, TileKey
 from controllers.program.program import Program
 from controllers.program.rounds import Round
 from controllers.program.skew import Skew
@@ -29,7 +30,7 @@ from hitmap.strided import Geometry
 FAR = 1 << 60       # rows
 
 
-def why_overlapped(program: Program, layout: Layout, locations: Sequence[Location]) -> str:
+def why_overlapped(program: Program, layout: Layout) -> str:
     """Why chunks of these places cannot be skewed; "" where they can."""
     for field in program.fields:
         written = any(field.name in stage.updates for stage in program.stages)
@@ -37,16 +38,10 @@ def why_overlapped(program: Program, layout: Layout, locations: Sequence[Locatio
             return f"field {field.name!r} has an extent of its own"
         if not written and field.boundary.extends and not field.boundary.is_steady:
             return f"rules make cells outside of field {field.name!r}, which no step computes"
-    if len({where.rank for where in locations}) > 1:
-        return "chunks of several ranks hand over margins"
-    last: dict[tuple[int, int], int] = {}
-    for box, where in zip(layout.owned, locations):
-        key, (low, high) = (where.rank, where.controller), (box.lower[0], box.upper[0])
-        if (*box.lower[1:], *box.upper[1:]) != (*layout.domain.lower[1:], *layout.domain.upper[1:]):
+    domain = layout.domain
+    for box in layout.owned:
+        if (*box.lower[1:], *box.upper[1:]) != (*domain.lower[1:], *domain.upper[1:]):
             return "places do not own whole rows"
-        if last.setdefault(key, low) != low:
-            return "the places of a device do not follow one another"
-        last[key] = high
     return ""
 
 
@@ -61,7 +56,7 @@ class SkewedOutline(ChunkPlan):
     def round(self, place: int) -> Round:
         """Of what its device computes, the rows that are computed with this chunk."""
         if place not in self._rounds:
-            whole, skew = self._whole(self.locations[place]), self.skew
+            whole, skew = self._whole(place), self.skew
             computed = tuple(
                 tuple(
                     _rows(box, *self._ends(place, skew.lag(launch, number)))
@@ -80,7 +75,7 @@ class SkewedOutline(ChunkPlan):
         return self._rounds[place]
 
     def first_box(self, field: str, place: int) -> Shape | None:
-        box = self._whole(self.locations[place]).first(field)
+        box = self._whole(place).first(field)
         if box is None:
             return None
         box &= self._unrolled[field]    # rules make the others, of rows that may come later
@@ -90,7 +85,7 @@ class SkewedOutline(ChunkPlan):
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that a sweep folds with this chunk, in the last launch of a pass."""
         home = sweep.stage.home
-        every = [self.owned(home, one) for one in self.chunks(self.locations[place])]
+        every = [self.owned(home, one) for one in self.run_of(place)]
         own = sweep.of_place(reduce(Shape.hull, every))
         return own & self.computed(self._number(sweep), self.n_launches - 1, place)
 
@@ -109,21 +104,45 @@ class SkewedOutline(ChunkPlan):
 
     @cached_property
     def is_alone(self) -> bool:
-        """Whether no chunk is uploaded rows that another one has changed."""
-        return all(
-            message.source == place
-            for field in self.patterns for place in self.places
-            for message in self.around(field, place)
-        )  # fmt: skip
+        """Whether no chunk is uploaded rows of images that another one changes, in any pass.
+
+        Rows of other ranks have left their images when the next pass begins.
+        """
+        ranks = [self.locations[run[0]].rank for run in self._runs]
+        if len({*ranks}) < len(ranks):
+            return False
+        return not self.periodic[0] or all(len(run) == 1 for run in self._runs)
 
     def n_images(self, field: str) -> int:
         return 1 if self.is_alone else super().n_images(field)
 
+    def run_of(self, place: int) -> tuple[int, ...]:
+        """The chunks of its device that follow one another, it among them."""
+        return self._run_of[place]
+
+    @cached_property
+    def _run_of(self) -> dict[int, tuple[int, ...]]:
+        return {place: run for run in self._runs for place in run}
+
+    @cached_property
+    def _runs(self) -> tuple[tuple[int, ...], ...]:
+        """Device by device."""
+        found: list[list[int]] = []
+        for chunks in self._chunks.values():
+            end = None
+            for place in chunks:
+                box = self.layout.owned[place]
+                if box.lower[0] != end:
+                    found.append([])
+                found[-1].append(place)
+                end = box.upper[0]
+        return tuple(map(tuple, found))
+
     def before(self, place: int) -> int | None:
-        """The chunk before one in its window."""
-        chunks = self.chunks(self.locations[place])
-        at = chunks.index(place)
-        return chunks[at - 1] if at else None
+        """The chunk before one in its window, of which an edge stays for it."""
+        run = self.run_of(place)
+        at = run.index(place)
+        return run[at - 1] if at else None
 
     def slot(self, field: str, buffer: int, place: int) -> SlotKey:
         room = RoomKey(field, buffer, self.chunks(self.locations[place])[0], 0)
@@ -142,7 +161,7 @@ class SkewedOutline(ChunkPlan):
         """
         chunks = self.chunks(self.locations[place])
         ends = self._ends(place, self.skew.made(self.n_launches, Version(field, 0)))
-        owned = {home: _rows(self.owned(field, home), *ends) for home in chunks}
+        owned = {home: _rows(self.owned(field, home), *ends) for home in self.run_of(place)}
         boxes = [box for box in owned.values() if not box.empty]
         low = min((box.lower[0] for box in boxes), default=0)
         high = max((box.upper[0] for box in boxes), default=0)
@@ -170,13 +189,12 @@ class SkewedOutline(ChunkPlan):
                 yield box.slab(0, low, min(low + moved, end))
 
     def geometry(self, field: str, place: int) -> Geometry:
-        where = self.locations[place]
-        if self.layout.owned[place].empty:
-            return Geometry.padded(self.layout.owned[place])
-        box, chunks = self._room(where)[field], self.chunks(where)
         own = self.layout.owned[place]
-        low = box.lower[0] if place == chunks[0] else own.lower[0] - self.skew.depth
-        high = box.upper[0] if place == chunks[-1] else own.upper[0]
+        if own.empty:
+            return Geometry.padded(own)
+        box, run = self._room(place)[field], self.run_of(place)
+        low = box.lower[0] if place == run[0] else own.lower[0] - self.skew.depth
+        high = box.upper[0] if place == run[-1] else own.upper[0]
         return Geometry.padded(_rows(box, low, high))
 
     def full(self, field: str, place: int) -> Shape:
@@ -213,28 +231,28 @@ class SkewedOutline(ChunkPlan):
 
     def _ends(self, place: int, lag: int, *, held: bool = True) -> tuple[int, int]:
         """From which row to which a chunk is computed by what lags so far."""
-        chunks, before = self.chunks(self.locations[place]), self.before(place)
+        run, before = self.run_of(place), self.before(place)
         low = -FAR if before is None else self._cut(before, lag, held)
-        return low, FAR if place == chunks[-1] else self._cut(place, lag, held)
+        return low, FAR if place == run[-1] else self._cut(place, lag, held)
 
     def _cut(self, place: int, lag: int, held: bool) -> int:
         cut = self.layout.owned[place].upper[0] - lag
         hold = self.skew.hold if held else 0
         return cut if not hold or cut >= self.layout.domain.lower[0] + hold else -FAR
 
-    def _whole(self, where: Location) -> Round:
-        """The round of all that a device owns."""
-        key = where.rank, where.controller
-        if key not in self._wholes:
+    def _whole(self, place: int) -> Round:
+        """The round of all that the run of a chunk owns."""
+        run = self.run_of(place)
+        if run not in self._wholes:
             owned = {
-                field: reduce(Shape.hull, (self.owned(field, one) for one in self.chunks(where)))
+                field: reduce(Shape.hull, (self.owned(field, one) for one in run))
                 for field in self._unrolled
             }
-            self._wholes[key] = self._surveyor.round(owned, [self.sweeps] * self.n_launches)
-        return self._wholes[key]
+            self._wholes[run] = self._surveyor.round(owned, [self.sweeps] * self.n_launches)
+        return self._wholes[run]
 
     @cached_property
-    def _wholes(self) -> dict[tuple[int, int], Round]:
+    def _wholes(self) -> dict[tuple[int, ...], Round]:
         return {}
 
     @cached_property
@@ -243,13 +261,13 @@ class SkewedOutline(ChunkPlan):
         extensions = {field: self.extension(field) for field in self._unrolled}
         return Skew(self.liveness, self.n_launches, extensions)
 
-    def _room(self, where: Location) -> dict[str, Shape]:
-        """The boxes of tiles that would hold all of a device's rows, of all fields alike."""
-        key = where.rank, where.controller
-        if key not in self._all:
-            whole, found = self._whole(where), {}
+    def _room(self, place: int) -> dict[str, Shape]:
+        """The boxes of tiles that would hold all rows of a run, of all fields alike."""
+        run = self.run_of(place)
+        if run not in self._all:
+            whole, found = self._whole(place), {}
             for field in self._unrolled:
-                boxes = [self.owned(field, one) for one in self.chunks(where)]
+                boxes = [self.owned(field, one) for one in run]
                 boxes += [] if (box := whole.hull(field)) is None else [box]
                 boxes += [
                     box for launch in whole.computed for box, sweep in zip(launch, self.sweeps)
@@ -260,12 +278,12 @@ class SkewedOutline(ChunkPlan):
             high = max(box.upper[0] for box in found.values())
             found = {field: box.slab(0, low, high) for field, box in found.items()}
             every = [*found.values()]
-            first = self.layout.owned[next(iter(self.chunks(where)))].lower[-1]
-            self._all[key] = {field: alike(box, every, first) for field, box in found.items()}
-        return self._all[key]
+            first = self.layout.owned[place].lower[-1]
+            self._all[run] = {field: alike(box, every, first) for field, box in found.items()}
+        return self._all[run]
 
     @cached_property
-    def _all(self) -> dict[tuple[int, int], dict[str, Shape]]:
+    def _all(self) -> dict[tuple[int, ...], dict[str, Shape]]:
         return {}
 
 

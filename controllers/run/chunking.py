@@ -15,7 +15,7 @@ from controllers.placement.chunk_model import least_chunks, least_skewed
 from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
 from controllers.placement.far import known_to_all
 from controllers.placement.halo_width import fixed_width, replanned_pass, spans_to_try
-from controllers.placement.images import check_disk, images_for
+from controllers.placement.images import check_disk, images_for, least_images
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement, failing_together
 from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
@@ -80,7 +80,8 @@ class Chunking:
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
-        for cutting in cuttings(single, known, execution, self._images, width, per_launch):
+        images = least_images(self._images, self._comm)
+        for cutting in cuttings(single, known, execution, images, width, per_launch):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
                 layout, placement = cut(self._layout, self._placement, n_chunks)

@@ -94,6 +94,7 @@ class Workspace:
         watched = Watched(self.calls)
         self._watchdog = Watchdog(execution.limit_s, watched)
         self._homes: dict[tuple[int, ...], Home] = {}
+        self._layouts: dict[tuple[int, ...], Layout] = {}
         with self.calls.agreed(
             "set-up", package=controllers.__version__, dtype=self._dtype, **division.facts,
             **execution.facts,
@@ -205,8 +206,10 @@ class Workspace:
 
     def layout_of(self, extent: tuple[int, ...]) -> Layout:
         """Which rows each place has, of arrays of so many rows."""
-        division, n = self.begun.division, len(self._controllers.locations)
-        return division.layout_of(Shape.of_extent(extent), n)
+        if extent not in self._layouts:
+            division, n = self.begun.division, len(self._controllers.locations)
+            self._layouts[extent] = division.layout_of(Shape.of_extent(extent), n)
+        return self._layouts[extent]
 
     def finish(self) -> None:
         """Wait until nothing that was written of arrays is under way.  Not collective."""

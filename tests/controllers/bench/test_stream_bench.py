@@ -40,7 +40,7 @@ def test_the_table_compares_with_what_is_possible() -> None:
     text = streams_table([one, StreamSpeed("srad", "a GPU", why="it folds")])
     assert "srad is left out: it folds" in text and "1.50 times faster on average" in text
     (row,) = (line.split() for line in text.splitlines() if line.startswith("vector_add"))
-    assert row == ["vector_add", "4", "1", "8", "5", "12", "14", "8", "7.2", "0.90", "1.50",
+    assert row == ["vector_add", "4", "1", "8", "5", "3", "12", "14", "8", "7.2", "0.90", "1.50",
                    "link,", "down"]  # fmt: skip
 
 
@@ -52,10 +52,12 @@ def test_it_is_written_and_takes_no_other_options(
     monkeypatch.setitem(streams.BYTES, "quick", 1 << 18)
     target = tmp_path / "streams.json"
     words = ["bench", "streams", "--quick", "--device", "cpu", "--seconds", "0.01"]
-    assert main([*words, "--json", str(target)]) == 0
+    assert main([*words, "--chunks", "auto", "--json", str(target)]) == 0
     found = json.loads(target.read_text())["streams"]
     assert [one["benchmark"] for one in found] == ["monte_carlo", "srad"]
     assert found[0]["in_turn_s"] == sum(found[0][way] for way in ("up_s", "kernel_s", "down_s"))
     assert "monte_carlo" in capsys.readouterr().out
+    assert main(["bench", "--chunks", "3"]) == 2
+    assert "--chunks is an option of bench streams" in capsys.readouterr().err
     assert main([*words, "--sizes", "9x9"]) == 2
-    assert "--quick and --json alone" in capsys.readouterr().err
+    assert "--chunks, --quick and --json alone" in capsys.readouterr().err

@@ -41,7 +41,7 @@ def check_chunks(
 ) -> None:  # fmt: skip
     """Chunks with margins and, where there is nothing against them, skewed ones."""
     layout = Layout.bands(Shape.of_extent(case.extent), n_chunks)
-    kinds = [ChunkPlan, SkewedPlan][: 1 + (not why_overlapped(case.program, layout, []))]
+    kinds = [ChunkPlan, SkewedPlan][: 1 + (not why_overlapped(case.program, layout))]
     for kind in kinds:
         check_kind(kind, case, executors, n_chunks, n_slots, n_launches, steps_per_launch)
 

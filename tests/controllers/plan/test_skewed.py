@@ -26,7 +26,7 @@ def suited(number: int) -> ProgramCase:
     cases = (MAKERS[number % 2](at) for at in itertools.count(number))
     return next(
         case for case in cases if not case.program.renames and not case.program.repeats
-        and not why_overlapped(case.program, Layout.bands(Shape.of_extent(case.extent), 2), [])
+        and not why_overlapped(case.program, Layout.bands(Shape.of_extent(case.extent), 2))
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from controllers import Computation, MemoryCapError, Stencil, reference_run
 from controllers.memory.ledger import Ledger
 from controllers.placement.chunk_model import least_chunks, least_skewed
 from controllers.placement.placement import Placement
-from controllers.plan import ChunkPlan, Location, Plan
+from controllers.plan import ChunkPlan, Location, Plan, SkewedPlan
 from controllers.plan.chunk_size import traffic
 from hitmap import Layout, Shape
 
@@ -90,6 +90,22 @@ def test_devices_take_chunks_by_weights(boundary: Any, cap: int) -> None:
             whole.run(23)
             assert np.array_equal(run.gather(), whole.gather())
         assert all(one.peak_bytes <= cap for one in run.report().devices)
+
+
+@pytest.mark.whole
+@two_cores
+@pytest.mark.parametrize("boundary", ["periodic", "fixed"])
+def test_devices_take_blocks_of_chunks_in_turn(boundary: Any) -> None:
+    """The chunks of each block are skewed by themselves."""
+    start = np.random.default_rng(3).random((120, 40), dtype=np.float32)
+    with Computation(
+        CROSS, start, boundary=boundary, devices="cpu/1,1", partition="cyclic", block=(30, 40),
+        zero_copy=False, chunks=2, halo_width=5,
+    ) as run:  # fmt: skip
+        assert isinstance(run.plan, SkewedPlan) and run.layout.n_places == 8
+        run.run(13)
+        right = reference_run(CROSS, {"u": start}, 13, (boundary == "periodic",) * 2)["u"]
+        assert np.array_equal(run.gather(), right)
 
 
 def test_looks_and_records_see_every_step() -> None:

@@ -29,7 +29,8 @@ from random_boundaries import same
 from random_programs import random_program
 from controllers.engine import ChunkEngine
 from controllers.placement.halo_width import replanned_pass
-from controllers.plan import ChunkPlan, Location
+from controllers.plan import ChunkPlan, Location, SkewedPlan
+from controllers.plan.skewed import why_overlapped
 from hitmap import Layout, Shape
 from hitmap.comm import default_communicator
 
@@ -39,9 +40,11 @@ for word in sys.argv[2:]:
     case, rng = made(number), random.Random(number)
     n_chunks = rng.randint(3, 7)
     homes = sorted(rng.randint(0, comm.size - 1) for _ in range(n_chunks))
-    plan = ChunkPlan(
-        case.program, Layout.bands(Shape.of_extent(case.extent), n_chunks), case.periodic,
-        [Location(home, shares_host=False) for home in homes], only_rank=comm.rank,
+    layout = Layout.bands(Shape.of_extent(case.extent), n_chunks)
+    where = [Location(home, shares_host=False) for home in homes]
+    kind = ChunkPlan if number % 4 == 1 or why_overlapped(case.program, layout) else SkewedPlan
+    plan = kind(
+        case.program, layout, case.periodic, where, only_rank=comm.rank,
         n_launches=rng.randint(1, 4), n_slots=rng.randint(1, 3),
     )
     device = LazyExecutor(World(number + comm.rank), shares_host=False)
@@ -102,7 +105,7 @@ if not rank:
 default_communicator().Barrier()
 options = dict(devices="cpu", zero_copy=False, scratch=folder)
 for boundary, caps in (
-    ("fixed", dict(memory_cap=[9000, 12000][rank], host_memory_cap=[1, "5k"][rank])),
+    ("fixed", dict(memory_cap=[9000, 12000][rank], host_memory_cap=[1, "2k"][rank])),
     ("periodic", dict(chunks=3, halo_width=5)),
 ):
     right = reference_run(cross, {"u": start}, 12, (boundary == "periodic",) * 2)["u"]
