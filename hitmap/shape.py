@@ -90,6 +90,17 @@ class Shape:
             tuple(map(min, self.upper, other.upper)),
         )
 
+    def meets(self, other: Shape) -> bool:
+        """Whether a cell is in both boxes.
+
+        >>> Shape((0, 0), (6, 4)).meets(Shape((4, -2), (9, 2)))
+        True
+        """
+        _check_axes(self, other)
+        return all(map(
+            operator.lt, map(max, self.lower, other.lower), map(min, self.upper, other.upper)
+        ))  # fmt: skip
+
     def __contains__(self, other: Shape) -> bool:
         """Whether every cell of `other` is in this box; an empty box is inside any.
 

@@ -63,7 +63,7 @@ class History(Generic[Event]):
 def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> list[Event]:
     boxes = list(cells)
     found = [
-        event for entry, event in entries if any(not (entry & box).empty for box in boxes)
+        event for entry, event in entries if any(map(entry.meets, boxes))
     ]
     return list(dict.fromkeys(found))
 
@@ -75,7 +75,7 @@ def _outside(
     gone: Region | None = None
     kept: list[tuple[Shape, Event]] = []
     for entry, event in entries:
-        if all((entry & box).empty for box in boxes):
+        if not any(map(entry.meets, boxes)):
             kept.append((entry, event))
         elif not any(entry in box for box in boxes):
             gone = gone or Region.of(boxes)

@@ -25,6 +25,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 Array: TypeAlias = "npt.NDArray[Any]"
+MOST_SEEN = 256     # views of a datum
 LEAST_LOOKS = 64    # uses of a datum between two looks at what of its history is over
 
 
@@ -47,6 +48,7 @@ class Datum:
         self.tiles: dict[int, Tile] = {}
         self.moving = threading.Lock()      # of `newest` and `tiles`
         self.uses = 0
+        self._seen: dict[object, tuple[Shape | None, Geometry | None]] = {}
 
     @property
     def flat(self) -> Array:
@@ -57,6 +59,27 @@ class Datum:
 
     def box_of(self, view: Array) -> Shape | None:
         """Which cells a view shows; None where they are no box."""
+        return self._looked(view)[0]
+
+    def relative(self, view: Array) -> Geometry | None:
+        """How the cells of a view lie in the memory, counted from its first one.
+
+        None where a kernel cannot be told: the cells of the last axis follow each other, and each
+        step of another axis leads forwards by whole cells.
+        """
+        return self._looked(view)[1]
+
+    def _looked(self, view: Array) -> tuple[Shape | None, Geometry | None]:
+        """Once at each view: programs give the same ones again and again."""
+        key = _address(view), view.shape, view.strides, view.dtype
+        found = self._seen.get(key)
+        if found is None:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
+            found = self._seen[key] = self._box_of(view), self._relative(view)
+        return found
+
+    def _box_of(self, view: Array) -> Shape | None:
         if not self.dense or view.dtype != self.dtype:
             return None
         first, rest = divmod(_address(view) - self.start, view.itemsize)
@@ -77,12 +100,7 @@ class Datum:
             axis += 1
         return Shape(lower, tuple(upper))
 
-    def relative(self, view: Array) -> Geometry | None:
-        """How the cells of a view lie in the memory, counted from its first one.
-
-        None where a kernel cannot be told: the cells of the last axis follow each other, and each
-        step of another axis leads forwards by whole cells.
-        """
+    def _relative(self, view: Array) -> Geometry | None:
         if view.dtype != self.dtype or not self.dense or not view.ndim:
             return None
         offset, rest = divmod(_address(view) - self.start, view.itemsize)

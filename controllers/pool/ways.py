@@ -65,8 +65,9 @@ def _overlap(touches: Sequence[Touch]) -> bool:
 
     Kernels compute cells of a launch at once, and where nothing is read that they write, twice.
     """
+    if len({one.datum for one in touches}) == len(touches):
+        return False
     return any(
-        one.writes and one is not other and one.datum is other.datum
-        and not (one.box & other.box).empty
+        one.writes and one is not other and one.datum is other.datum and one.box.meets(other.box)
         for one in touches for other in touches
     )  # fmt: skip
