@@ -110,15 +110,15 @@ class WidthChooser:
         turn = next(self._turns, None)
         while turn is None:
             self._learn()
-            batch, windows = self._next_batch(), WINDOWS
+            batch, first = self._next_batch(), 0
             if batch is None:
-                batch, windows = self._around(), WINDOWS[1:]
+                batch, first = self._around(), 1
             if batch is None:
                 self.width, self.over, self._is_first = self._best.steps, True, False
                 return
             widths = [self._best, *(one for one in batch if one != self._best)]
             self.n_tried += sum(one not in self._times for one in widths[1:])
-            self._turns = self._by_turns(widths, windows)
+            self._turns = self._by_turns(widths, WINDOWS[first:])
             turn = next(self._turns)
         self._is_first = turn.steps != self.width or not self._times
         self.width = turn.steps
