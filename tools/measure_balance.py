@@ -12,10 +12,12 @@ moves, and the overhead, which is what these steps took beyond as many at the sp
 reached.  That is seen in `--steps` further steps of the second run, nine pieces of which the median
 counts: the share of the slow part, the cells per second, and these relative to the sum of what the
 kernels of both do while they run (1 is perfect: nobody waits, nothing is exchanged).  All bits are
-compared with those of the first device alone.  On two quiet cores it takes some five minutes.
+compared with those of the first device alone.  Last comes what is asked for beside what was found.
+On two quiet cores it takes some five minutes; `--axes 2` and `--axes 3` are halves of it.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
-after each run of `--every` steps, as a table, as JSON, and as a picture (by matplotlib).
+after each `--every` steps, as a table, as JSON, and as a picture (by matplotlib); then after
+how many windows, each of which ends with a decision, it was at 0.95 of the new speed for good.
 """
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,75 +36,21 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import pyopencl as cl
 
 import controllers
-from controllers.device import Device, choose, find_devices
-from controllers.device.event import AllOf, Command, Event
 from controllers.estimates.estimates import VARIABLE
-from controllers.executor import transfer
-from controllers.executor.opencl import OpenCLExecutor
 from controllers.report.report import Report
 
-ENQUEUE_COPY: Callable[..., Event] = cl.enqueue_copy
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+from balance_decisions import deciding
+from slow_launches import Slowness
+
 HEAD = (
     "                     nothing known       known before\n"
     "case          slower  moves  overhead  moves  overhead  share  expected    Gcells/s  "
     "of the sum  same bits"
 )
 PIECES = 9          # of the steps whose speed counts
-
-
-class Launches(AllOf):
-    """Several launches of one in-order queue; who waits for the last one waits for all."""
-
-    def __init__(self, events: Sequence[Event]) -> None:
-        super().__init__(events)
-        self.last = events[-1]
-
-
-def copy_after_launches(
-    *args: Any, wait_for: Sequence[Event] | None = None, **kwargs: Any
-) -> Event:
-    """PyOpenCL's copy, after events of which some are `Launches`."""
-    events = [one.last if isinstance(one, Launches) else one for one in wait_for or ()]
-    return ENQUEUE_COPY(*args, wait_for=events, **kwargs)
-
-
-class Slowness:
-    """How many times the launches of the last part, or of the last device, are issued."""
-
-    def __init__(self, times: int, selector: str) -> None:
-        self.times = times
-        self._last = choose([selector], find_devices())[-1]
-
-    def _slows(self, device: Device) -> bool:
-        part = device.part
-        return device.handle == self._last.handle if part is None else part.index > 0
-
-    @contextmanager
-    def holding(self) -> Iterator[None]:
-        """In here computations that are made are slowed."""
-        make = OpenCLExecutor.launch_command
-
-        def slowed(executor: OpenCLExecutor, *args: Any, **kwargs: Any) -> Command:
-            command = make(executor, *args, **kwargs)
-            if not self._slows(executor.device):
-                return command
-
-            def several(wait_for: Sequence[Event] | None = None) -> Event:
-                if self.times == 1:
-                    return command(wait_for)
-                first = command(wait_for)
-                return Launches([first, *(command(None) for _ in range(self.times - 1))])
-
-            return several
-
-        with (
-            patch.object(OpenCLExecutor, "launch_command", slowed),
-            patch.object(transfer, "_enqueue_copy", copy_after_launches),
-        ):
-            yield
 
 
 @contextmanager
@@ -180,8 +128,33 @@ def balanced(options: argparse.Namespace, program: Any, field: Any) -> Found:
         return Found(report, options.settle, settle_s, step_s, median(parts), run.gather())
 
 
-def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) -> str:
-    """One row."""
+@dataclass(frozen=True)
+class Row:
+    """A case.  overhead: of a run that knew the devices before, which is asked for."""
+
+    text: str
+    moves: int
+    overhead: float
+    of_sum: float
+    same: bool
+
+
+def asked_beside(rows: Sequence[Row]) -> str:
+    """What should come out, and what did."""
+    n, moves = len(rows), max(row.moves for row in rows)
+    of_sum, overhead = min(row.of_sum for row in rows), max(row.overhead for row in rows)
+    good = [sum(row.of_sum >= 0.97 for row in rows), sum(row.moves <= 3 for row in rows),
+            sum(row.overhead <= 0.02 for row in rows), sum(row.same for row in rows)]  # fmt: skip
+    return (
+        f"of the sum: at least {of_sum:.3f} (asked: 0.97; {good[0]} of {n} cases)\n"
+        f"moves: at most {moves} (asked: 3; {good[1]} of {n})\n"
+        f"overhead, known before: at most {overhead:.1%} (asked: 2%; {good[2]} of {n})\n"
+        f"same bits: {good[3]} of {n}"
+    )
+
+
+def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) -> Row:
+    """One of them."""
     program, field = problem(options, n_axes, dtype)
     with nothing_known(), Slowness(times, options.device).holding():
         cold, warm = (balanced(options, program, field) for _ in range(2))
@@ -194,36 +167,67 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
     assert warm.result is not None and right is not None, "one rank"
     same = np.array_equal(warm.result, right) and np.array_equal(cold.result, right)
     share, best_s = 1 - warm.report.places[0].share, min(cold.step_s, warm.step_s)
-    return (
+    text = (
         f"{n_axes}d {dtype:9}  {times:6}  {cold.moves:5}  {cold.overhead(best_s):8.1%}  "
         f"{warm.moves:5}  {warm.overhead(best_s):8.1%}  {share:5.1%}  "
         f"{1 / (1 + times):8.1%}  {field.size / warm.step_s / 1e9:10.3f}  {warm.of_sum:10.3f}  "
         f"{'yes' if same else 'NO':>9}"
     )
+    most = max(cold.moves, warm.moves)
+    return Row(text, most, warm.overhead(best_s), warm.of_sum, same)
 
 
 def follow(options: argparse.Namespace) -> None:
-    """The shares while a part becomes slower, and as fast as before again."""
+    """The shares while a part becomes slower, and as fast as before again, in one run."""
     program, field = problem(options, 2, "float32")
-    slowness, rows = Slowness(1, options.device), []
-    print("steps   share of the last part  ms/step")
-    with nothing_known(), slowness.holding(), controllers.Computation(
+    slowness, rows = Slowness(1, options.device), list[dict[str, Any]]()
+    with deciding() as decisions, nothing_known(), slowness.holding(), controllers.Computation(
         program, field, devices=options.device, weights="auto", balance="dynamic",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
-        for number in range(3 * options.runs):
-            slowness.times = 2 if number // options.runs == 1 else 1
-            start, before = time.perf_counter(), run.step
-            run.run(options.every)
-            ms = (time.perf_counter() - start) / (run.step - before) * 1e3
-            shares = [place.share for place in run.report().places]
-            rows.append({"step": run.step, "shares": shares, "ms": ms, "slow": slowness.times})
-            print(f"{run.step:5}  {shares[-1]:22.1%}  {ms:7.2f}", flush=True)
-        print(run.report().balance)
+        before, since = 0, time.perf_counter()
+
+        def follows(done: int, total: int) -> None:
+            nonlocal before, since
+            if done < (len(rows) + 1) * options.every and done < total:
+                return
+            now = time.perf_counter()
+            ms = (now - since) / max(1, done - before) * 1e3
+            shares = [box.n_cells / field.size for box in run.layout.owned]
+            rows.append({"step": done, "shares": shares, "ms": ms, "slow": slowness.times})
+            before, since = done, now
+            slowness.times = 2 if len(rows) // options.runs == 1 else 1
+
+        run.run(3 * options.runs * options.every, progress=follows)
+        balance = run.report().balance
+    print("steps   share of the last part  ms/step")
+    for row in rows:
+        print(f"{row['step']:5}  {row['shares'][-1]:22.1%}  {row['ms']:7.2f}")
+    print(balance)
+    for first in (options.runs, 2 * options.runs):
+        print(recovery(rows, first, options.runs, decisions))
     if options.out is not None:
         options.out.write_text(json.dumps(rows))
     if options.picture is not None:
         draw(options.picture, rows)
+
+
+def recovery(
+    rows: Sequence[Mapping[str, Any]], first: int, n: int, decisions: Sequence[int]
+) -> str:
+    """After how many windows it is as fast as it gets, from row `first` on, where it changes."""
+    phase, begin = rows[first : first + n], rows[first - 1]["step"]
+    n = len(phase)
+    usual = median(row["ms"] for row in phase[-(-2 * n // 3) :])
+    smooth = [median(row["ms"] for row in phase[at : at + 3]) for at in range(n)]
+    at = next(at for at in range(n) if smooth[at] <= usual / 0.95)
+    back = phase[at - 1]["step"] if at else begin
+    windows = sum(begin < step <= back for step in decisions)
+    return (
+        f"from step {begin} on x {phase[0]['slow']}: at 0.95 of the new speed, {usual:.3f} ms a "
+        f"step, after {windows} windows, {back - begin} steps (asked: at most 5 windows); "
+        f"share {phase[-1]['shares'][-1]:.1%} (right: {1 / (1 + phase[0]['slow']):.1%})"
+    )
 
 
 def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -260,8 +264,8 @@ def main() -> None:
     parser.add_argument("--slower", type=int, nargs="+", default=[2, 3, 5])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--change", action="store_true", help="follow a change in mid-run")
-    parser.add_argument("--every", type=int, default=50, help="steps of a run, with --change")
-    parser.add_argument("--runs", type=int, default=12, help="before each change")
+    parser.add_argument("--every", type=int, default=50, help="steps of a row, with --change")
+    parser.add_argument("--runs", type=int, default=100, help="rows before each change")
     parser.add_argument("--out", type=Path, help="where to write the shares as JSON")
     parser.add_argument("--picture", type=Path, help="where to draw them, as .svg or .png")
     options = parser.parse_args()
@@ -269,10 +273,13 @@ def main() -> None:
         follow(options)
         return
     print(HEAD)
+    rows = []
     for n_axes in options.axes:
         for dtype in options.dtypes:
             for times in options.slower:
-                print(measure(options, n_axes, dtype, times), flush=True)
+                rows.append(measure(options, n_axes, dtype, times))
+                print(rows[-1].text, flush=True)
+    print(asked_beside(rows))
 
 
 if __name__ == "__main__":

@@ -121,9 +121,16 @@ class Case:
 
 
 def rows(case: Case, devices: Sequence[str]) -> Iterator[Row]:
-    """Each device alone, all, and those that a run chooses, without and with a cache."""
-    best = 0.0
+    """Each device alone, all, and those that a run chooses, without and with a cache.
+
+    Of a device in parts, such as cpu/1,1, one of each size is alone.
+    """
+    best, alone = 0.0, list[str]()
     for device in devices:
+        whole, of_parts, counts = device.partition("/")
+        parts = dict.fromkeys(counts.split(","))
+        alone += [f"{whole}/{n}" for n in parts] if of_parts else [device]
+    for device in alone:
         row = case.measure([device], 0.0)
         best = max(best, row.steps_per_s)
         yield row
@@ -165,6 +172,12 @@ def main() -> None:
                 if tell:
                     print(row, flush=True)
             longest_s = max(longest_s, time.perf_counter() - began)
+    chosen = [row for row in found if row.chosen]
+    if tell and chosen:
+        least = min(row.ratio for row in chosen)
+        good = sum(row.ratio >= 0.98 for row in chosen)
+        print(f"of the best device alone: at least {least:.3f} (asked: 0.98; {good} of "
+              f"{len(chosen)} runs that chose); same bits: {all(row.same_bits for row in found)}")
     if tell and options.out is not None:
         options.out.write_text(json.dumps([asdict(row) for row in found]))
 

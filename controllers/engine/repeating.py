@@ -161,9 +161,7 @@ class RepeatingEngine(Engine):
         fields = tuple(part.plan.n_buffers)
         orders = {field: self._order(field, part) for field in fields}
         key = number, tuple(self._holding[field] for field in fields)
-        if key not in self._bound:
-            self._bound[key] = _Bound(self, part, orders)
-        bound = self._bound[key]
+        bound = self._bound.get(key) or self._bound.setdefault(key, _Bound(self, part, orders))
         bound.refresh()
         engine = self._active = bound.engine
         engine.folds.is_trial = self.folds.is_trial
@@ -217,14 +215,9 @@ class _PartLaunches:
             engine.rebind(numbers)
 
     def steps_of(self, n_launches: int) -> int:
-        """In how many steps there may be so many; what is not repeated goes with what is.
-
-        Of an operation there is one in each round of turns.
-        """
-        if self._repeat is None:
-            return 1
-        n_rounds = -(-self._repeat.at_most // self.plan.halo_width)
-        return -(-n_launches // n_rounds)
+        """In how many steps there may be so many, one in a round; 1 of what is not repeated."""
+        n_rounds = 0 if self._repeat is None else -(-self._repeat.at_most // self.plan.halo_width)
+        return -(-n_launches // n_rounds) if n_rounds else 1
 
     def timed(self, number: int, n_launches: int) -> list[float]:
         """See `Installation.timed`."""

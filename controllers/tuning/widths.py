@@ -6,7 +6,8 @@ ranks agree on the slowest of them, so that all go the same way.  Which widths a
 search says, by default the one that halves (tuning/search.py).
 
 What is lost is what slower widths take longer.  So the first windows are short, and a width that is
-much slower in one gets no more; those that are left are told apart in longer ones, by turns.
+much slower in one gets no more; those that are left are told apart in longer ones, by turns.  In
+the end widths beside the best one get a second one: somebody may have disturbed the first.
 
     window        1     2     3      4         each width of a batch beside the best one so far
     at least      4     4    20     20 ms
@@ -26,7 +27,8 @@ from hitmap.comm import Communicator
 
 WINDOWS = ((0.004, 5, 1.5), (0.004, 10, 1.2), (0.02, 20, 1.05), (0.02, 20, 1.0))    # see above
 WARM = 4            # launches, at most, that get a width going
-LOST = 330          # steps of the best width that a search takes longer, on the average
+LOST = 360          # steps of the best width that a search takes longer, on the average
+SURE = 2            # windows of a width beside the best one, at least
 STALE = 2           # batches without a better width, after which the best one is taken
 
 
@@ -56,6 +58,7 @@ class WidthChooser:
         self._launch = min(widths)
         self._n_done, self._seconds = 0, 0.0    # of the window
         self._n_stale, self._best = 0, Width(first)
+        self._widths = [*map(Width, sorted(widths))]
         self.width, self.over = first, len(widths) < 2
         self._is_first = True   # steps with this width: those that get it going are not timed
         self.n_tried = 0
@@ -107,20 +110,24 @@ class WidthChooser:
         turn = next(self._turns, None)
         while turn is None:
             self._learn()
-            batch = self._next_batch()
+            batch, first = self._next_batch(), 0
+            if batch is None:
+                batch, first = self._around(), 1
             if batch is None:
                 self.width, self.over, self._is_first = self._best.steps, True, False
                 return
             widths = [self._best, *(one for one in batch if one != self._best)]
-            self.n_tried += len(widths) - 1
-            self._turns = self._by_turns(widths)
+            self.n_tried += sum(one not in self._times for one in widths[1:])
+            self._turns = self._by_turns(widths, WINDOWS[first:])
             turn = next(self._turns)
         self._is_first = turn.steps != self.width or not self._times
         self.width = turn.steps
 
-    def _by_turns(self, widths: list[Width]) -> Iterator[Width]:
+    def _by_turns(
+        self, widths: list[Width], windows: Sequence[tuple[float, int, float]]
+    ) -> Iterator[Width]:
         """The width of each window of a batch: fewer from turn to turn."""
-        for self._window_s, self._fewest, limit in WINDOWS:
+        for self._window_s, self._fewest, limit in windows:
             yield from widths
             best_s = min(min(self._times[one]) for one in widths)
             widths = [one for one in widths if min(self._times[one]) <= limit * best_s]
@@ -139,6 +146,12 @@ class WidthChooser:
             if len(batch) == 0:
                 self._n_stale += 1
         return None
+
+    def _around(self) -> list[Width] | None:
+        """Those beside the best one that had one window, if any: it may have been disturbed."""
+        at = self._widths.index(self._best)
+        beside = [*self._widths[max(0, at - 1) : at], *self._widths[at + 1 : at + 2]]
+        return [one for one in beside if len(self._times.get(one, ())) < SURE] or None
 
     def _learn(self) -> None:
         """What the times of a batch say."""
