@@ -112,11 +112,11 @@ def show(
         print(f"{name:10} {each[0]:.3f} ms of processors per step ({more[0]:+.2%}), "
               f"{each[1]:.3f} ms by the clock ({more[1]:+.2%})")  # fmt: skip
     more = [one / (digest_every * usual / n_steps) for one, usual in zip(digest_s, base)]
-    each = [
+    shown = [
         f"{1e3 * one:.2f} ms {what} ({share:.2%} of {digest_every} steps)"
         for one, what, share in zip(digest_s, ("of processors", "by the clock"), more)
     ]
-    print(f"a digest   {', '.join(each)}")
+    print(f"a digest   {', '.join(shown)}")
 
 
 if __name__ == "__main__":

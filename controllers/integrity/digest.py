@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Digests of fields: one number of 64 bits, and how many cells are NaN.
 
-A digest is the sum, modulo 2**64, of a number of each cell: of its bits, times an odd weight that
-follows from its index.  So it can be made of any parts in any order, and another value of one cell
-always changes it, as the product can be undone.  The bits of a float are taken as they are, those
-of -0.0 are others than those of 0.0, but all NaNs count as NumPy's own.  Whole numbers are taken as
-int64.
+A digest is the sum, modulo 2**64, of a number of each cell: of its bits, times two odd numbers that
+follow from where it is, the weight of its place in a segment of its row and the factor of that
+segment.  So it can be made of any parts in any order, and another value of one cell always changes
+it, as the product can be undone.  Bits are taken as they are: those of -0.0 are others than those
+of 0.0, but all NaNs count as NumPy's own.
 """
 # docs/decisions/0075-digests-are-sums-over-cells.md
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,12 @@ import numpy.typing as npt
 
 from controllers.program.accumulator import numbers_of
 from hitmap.shape import Shape
-from hitmap.strided import consecutive
+from hitmap.strided import consecutive, dense_pitches
 
-# odd constants of SplitMix64: Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195
-FIRST = 0x94D049BB133111EB
-OF_ROW = 0xBF58476D1CE4E5B9
-OF_COLUMN = 0x9E3779B8      # the next even number: the column itself is added, too
+# SplitMix64's constants: Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195
+KEY = 0x9E3779B97F4A7C15
+KEY_OF_ROW, KEY_OF_SEGMENT = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+SEGMENT = 4096      # cells of a row; the weights of so many stay in a processor's nearest cache
 HALF = 32
 _AT_ONCE = 1 << 18      # cells, for which there are temporary numbers
 _WORDS = re.compile(r"[0-9a-f]{16}")
@@ -92,24 +93,55 @@ def digest_of_parts(
     return sum((digest_of(values, box, domain) for box, values in parts), Digest())
 
 
+@cache
+def weights() -> npt.NDArray[np.uint32]:
+    """[SEGMENT]: odd numbers, no two of which are equal.
+
+    >>> each = weights()
+    >>> len(set(each.tolist())), set((each % 2).tolist())
+    (4096, {1})
+    """
+    mixed = _mixed(np.arange(1, SEGMENT + 1, dtype=np.uint64) * np.uint64(KEY))
+    found: npt.NDArray[np.uint32] = (mixed >> np.uint64(HALF)).astype(np.uint32)
+    found |= np.uint32(1)
+    return found
+
+
+def row_numbers(domain: Shape) -> tuple[int, ...]:
+    """By how much the number of a row grows along each axis but the last; rows are in C order.
+
+    >>> row_numbers(Shape.of_extent((5, 3, 7)))
+    (3, 1)
+    """
+    return dense_pitches(domain.extent[:-1])
+
+
+def not_a_number(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Of a float, the bits of infinity, and those that all NaNs count as."""
+    infinite, nan = (int(dtype.type(one).view(f"u{dtype.itemsize}")) for one in (np.inf, np.nan))
+    return infinite, nan
+
+
 def _of_part(values: npt.NDArray[Any], box: Shape, domain: Shape) -> Digest:
     bits, n_nan = _bits(values)
-    words = bits ^ (bits >> np.uint64(HALF))
-    return Digest(int((words * _weights(box, domain)).sum(dtype=np.uint64)), n_nan)
-
-
-def _weights(box: Shape, domain: Shape) -> npt.NDArray[np.uint64]:
-    """Odd numbers of 32 bits, [*box.extent]; a row is what lies along the last axis."""
-    half, low = np.uint64(HALF), np.uint64((1 << HALF) - 1)
     columns = np.arange(box.lower[-1], box.upper[-1]) - domain.lower[-1]
-    column = columns.astype(np.uint64)
     across = [Shape(one.lower[:-1], one.upper[:-1]) for one in (box, domain)]
     rows = numbers_of(*across).astype(np.uint64)[..., np.newaxis]
-    key = column + (column & low) * np.uint64(OF_COLUMN) + np.uint64(FIRST)
-    key = key + rows * np.uint64(OF_ROW)
-    product = (key & low) * (key >> half)
-    weights: npt.NDArray[np.uint64] = ((product ^ (product >> half)) & low) | np.uint64(1)
-    return weights
+    first, end = (int(at) // SEGMENT for at in (columns[0], columns[-1]))
+    segments = np.arange(first, end + 1, dtype=np.uint64)
+    keys = rows * np.uint64(KEY_OF_ROW) + segments * np.uint64(KEY_OF_SEGMENT) + np.uint64(KEY)
+    factors = (_mixed(keys) | np.uint64(1))[..., columns // SEGMENT - first]
+    terms = (bits ^ (bits >> np.uint64(HALF))) * weights()[columns % SEGMENT] * factors
+    return Digest(int(terms.sum(dtype=np.uint64)), n_nan)
+
+
+def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """SplitMix64's: each bit depends on all."""
+    mixed: npt.NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(30))
+    mixed = mixed * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
 def _bits(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], int]:
@@ -120,5 +152,5 @@ def _bits(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], int]:
         n_nan = int(np.count_nonzero(nan))
         if n_nan:
             values = np.where(nan, values.dtype.type(np.nan), values)
-        values = np.ascontiguousarray(values).view(f"u{values.itemsize}")
-    return values.astype(np.int64).view(np.uint64), n_nan
+    unsigned = np.ascontiguousarray(values).view(f"u{values.itemsize}")
+    return unsigned.astype(np.uint64), n_nan

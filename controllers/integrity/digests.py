@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Digests of the fields of an engine, made where they are: on their devices, by one launch each.
 
-Fields that pass through their devices in chunks, and those of the checked mode, are looked at on
-the host.
+Fields that pass through their devices in chunks, those of the reference, and those of the checked
+mode are looked at on the host.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 
-import numpy as np
-
-from controllers.array.one_off import LightFold, OneOffEngine, OneOffPlan, specialised
 from controllers.engine import Engine, PacedEngine, RepeatingEngine
-from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
 from controllers.fields.cells import pieces
 from controllers.integrity.digest import Digest, digest_of_parts
-from controllers.integrity.digest_program import (
-    CELLS,
-    bits_dtype,
-    digest_of_folds,
-    digest_program,
-)
-from controllers.memory.tile import Tile
+from controllers.integrity.digest_kernel import DigestKernels
 from controllers.placement.placement import failing_together
-from controllers.plan import TileKey
 from hitmap.comm import Communicator
 
 
@@ -33,65 +22,46 @@ class Digests:
 
     def __init__(self, engine: Engine, comm: Communicator) -> None:
         self.engine, self._comm = engine, comm
-        self._on_devices = type(engine) in (Engine, PacedEngine, RepeatingEngine)
-        self._executors = {
-            place: specialised(one) for place, one in engine.executors.items()
-        }
-        # by field, and the tiles that hold it, which take turns
-        self._bound: dict[tuple[str, object], _Bound] = {}
+        self._kernels: dict[OpenCLExecutor, DigestKernels] = {}
+        self._has_all = False       # on all ranks, what is needed
+        executors = engine.executors.values()
+        self._on_devices = type(engine) in (Engine, PacedEngine, RepeatingEngine) and all(
+            isinstance(one, OpenCLExecutor) for one in executors
+        )
 
     def take(self) -> dict[str, Digest]:
         """Those of all fields as they are now, the same on all ranks.  Collective."""
         names = [field.name for field in self.engine.plan.program.fields]
-        return {name: self._of(name) for name in names}
-
-    def close(self) -> None:
-        """Give back what belongs to MPI."""
-        for bound in self._bound.values():
-            bound.engine.close()
-        self._bound.clear()
-
-    def _of(self, field: str) -> Digest:
-        engine = self.engine
-        if not self._on_devices:
-            domain = engine.plan.layout_of(field).domain
-            mine = digest_of_parts(pieces(engine, field), domain)
-            return reduce(Digest.__add__, self._comm.allgather(mine))
-        key = field, engine.phase
-        if key not in self._bound:
+        if not self._has_all:
             with failing_together(self._comm):
-                self._bound[key] = _Bound(engine, self._executors, self._comm, field)
-        return self._bound[key].digest(self._comm)
+                mine = self._of_this_rank(names)
+            self._has_all = True
+        else:
+            mine = self._of_this_rank(names)
+        every = self._comm.allgather(mine) if self._comm.size > 1 else [mine]
+        return {name: reduce(Digest.__add__, (rank[name] for rank in every)) for name in names}
 
+    def _of_this_rank(self, names: list[str]) -> dict[str, Digest]:
+        engine, plan = self.engine, self.engine.plan
+        if not self._on_devices:
+            return {
+                name: digest_of_parts(pieces(engine, name), plan.layout_of(name).domain)
+                for name in names
+            }
+        begun = [
+            (name, self._of_device(place).start(
+                engine.newest(name, place), plan.owned(name, place), plan.layout_of(name).domain
+            ))
+            for name in names for place in engine.executors if not plan.owned(name, place).empty
+        ]  # fmt: skip
+        found = dict.fromkeys(names, Digest())
+        for name, wait in begun:
+            found[name] += wait()
+        return found
 
-class _Bound:
-    """The launches over the tiles that hold a field now."""
-
-    def __init__(
-        self, main: Engine, executors: Mapping[int, Executor], comm: Communicator, field: str
-    ) -> None:
-        program = digest_program(main.plan, field)
-        plan = OneOffPlan(program, main.plan, {CELLS: field}, comm.rank)
-        tiles = {
-            TileKey(CELLS, 0, place): _as_bits(main.newest(field, place)) for place in plan.places
-        }
-        self.engine = OneOffEngine(plan, executors, comm, tiles)
-        fold = self.engine.folding()
-        assert fold is not None, "it reads no other cell"
-        self._fold: LightFold = fold
-        self._executors = [*dict.fromkeys(executors[place] for place in plan.places)]
-
-    def digest(self, comm: Communicator) -> Digest:
-        """As the cells are now.  Collective."""
-        for command in self._fold.commands:
-            command(None)
-        for executor in self._executors:
-            executor.wait(keep=self)
-        return digest_of_folds(self._fold.found(comm))
-
-
-def _as_bits(tile: Tile) -> Tile:
-    """The same memory."""
-    dtype = bits_dtype(np.dtype(tile.dtype))
-    host = None if tile.host is None else tile.host.view(dtype)
-    return Tile(tile.geometry, dtype, host, tile.buffer)
+    def _of_device(self, place: int) -> DigestKernels:
+        executor = self.engine.executors[place]
+        assert isinstance(executor, OpenCLExecutor)
+        if executor not in self._kernels:
+            self._kernels[executor] = DigestKernels(executor)
+        return self._kernels[executor]

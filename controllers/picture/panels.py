@@ -40,7 +40,7 @@ class Panels:
             figure = Figure()
         figure.set_size_inches(*size)
         figure.set_layout_engine("constrained")
-        self.figure, self._view = figure, view
+        self.figure, self._view, self._is_settled = figure, view, False
         self._panels = [
             _Panel(figure.add_subplot(rows, columns, n), one, view)
             for n, one in enumerate(seen, 1)
@@ -51,6 +51,9 @@ class Panels:
         self.figure.suptitle(title)
         for panel, cells in zip(self._panels, values):
             panel.show(cells)
+        if not self._is_settled:    # the layout is found in two drawings, and films would jump
+            self.figure.draw_without_rendering()
+            self._is_settled = True
 
 
 class _Panel:

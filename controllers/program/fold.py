@@ -35,14 +35,12 @@ class Fold:
     Two folds are equal when they share the very same expression objects.
 
     bits: of the number in which kernels keep where a cell is, by axis; () for the usual ones.
-    wraps: of a sum of whole numbers nothing but its lowest 64 bits is right, which costs less.
     """
 
     kind: FoldKind
     operand: Expression
     over: Expression | None = None
     bits: tuple[int, ...] = ()
-    wraps: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(FoldKind):
@@ -65,7 +63,7 @@ class Fold:
 
     @property
     def _identity(self) -> tuple[object, ...]:
-        return self.kind, id(self.operand), id(self.over), self.bits, self.wraps
+        return self.kind, id(self.operand), id(self.over), self.bits
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

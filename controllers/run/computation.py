@@ -265,7 +265,6 @@ class Computation(Stepping):
     @collective()
     def _close(self) -> None:
         self.state.closed = True
-        self._close_digests()
         try:
             self._close_outputs()
         finally:

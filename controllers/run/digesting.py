@@ -70,14 +70,8 @@ class Digesting(Exchanging):
         """The same, as a part of another call.  Collective."""
         engine = self._engine
         if self._digests is None or self._digests.engine is not engine:
-            self._close_digests()
             self._digests = Digests(engine, self.comm)
         return self._digests.take()
-
-    def _close_digests(self) -> None:
-        if self._digests is not None:
-            self._digests.close()
-            self._digests = None
 
 
 def plain_digests(digests: Mapping[str, Digest]) -> dict[str, Any]:

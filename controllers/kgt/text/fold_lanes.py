@@ -145,8 +145,7 @@ def _taken_at_once(
         """, whole=whole, taken=taken, real=real, held=_lanes(one), value=sign + value(one.value))
     numbers = value(one.value)
     if is_whole_sum(one):
-        chosen = taken if tests else ""
-        return whole_take(_lanes(one), numbers, chosen, width, wraps=one.wraps)
+        return whole_take(_lanes(one), numbers, taken if tests else "", width)
     if tests:
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"

@@ -206,8 +206,7 @@ def _taken(one: FoldValue, value: str, taken: str, place: str) -> str:
     """A C line: take a value, if `taken` says so, or surely where it is empty."""
     name = held(one)
     if one.kind == "sum":
-        number = f"{taken} ? {value} : 0" if taken else value
-        return f"{name}.low += {number};" if one.wraps else f"kgt_whole_add(&{name}, {number});"
+        return f"kgt_whole_add(&{name}, {f'{taken} ? {value} : 0' if taken else value});"
     if one.kind in ("any", "all"):
         wanted = f"{value} {'!=' if one.kind == 'any' else '=='} 0"
         return f"{name}.seen |= {f'{taken} && {wanted}' if taken else wanted};"

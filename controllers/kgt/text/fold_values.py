@@ -25,8 +25,7 @@ CONDITION = "bool"
 class FoldValue:
     """A fold, and the fields that stand for what it takes of a cell; "" where it takes none.
 
-    dtype: of the operand; of conditions, "bool".  bits: of the place, by axis.  wraps: of a sum of
-    whole numbers the lowest 64 bits are enough.
+    dtype: of the operand; of conditions, "bool".  bits: of the place, by axis.
     """
 
     name: str
@@ -36,7 +35,6 @@ class FoldValue:
     over: str = ""
     place: str = ""
     bits: tuple[int, ...] = ()
-    wraps: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,7 +113,7 @@ def _with_values(known: _Known) -> tuple[Program, Stage]:
         bits = fold.bits or (PLACE_BITS[program.n_axes],) * program.n_axes
         one = FoldValue(
             name, fold.kind, dtype, next(free), "" if fold.over is None else next(free),
-            next(free) if fold.kind in NUMBERED else "", bits, fold.wraps,
+            next(free) if fold.kind in NUMBERED else "", bits,
         )
         updates[one.value] = _number(fold.operand) if dtype == CONDITION else fold.operand
         fields.append(Field(one.value, truth if dtype == CONDITION else dtype))

@@ -32,15 +32,10 @@ def whole_start(lanes: str, width: int) -> str:
     return f"kgt_lanes_whole {lanes} = {{{nothing}, {nothing}}};"
 
 
-def whole_take(lanes: str, value: str, taken: str, width: int, *, wraps: bool) -> list[str]:
-    """C lines: take a vector of any whole numbers, or those of a mask of longs.
-
-    wraps: the lowest 64 bits are enough.
-    """
+def whole_take(lanes: str, value: str, taken: str, width: int) -> list[str]:
+    """C lines: take a vector of any whole numbers, or those of a mask of longs."""
     longs = f"__builtin_convertvector({value}, long{width})"
     chosen = f"{longs} & ({taken})" if taken else longs
-    if wraps:
-        return [f"{lanes}.low +=", f"    {chosen};"]
     return [f"kgt_lanes_add_whole(&{lanes},", f"    {chosen});"]
 
 

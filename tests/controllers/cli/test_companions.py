@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sample import sample
 
@@ -107,10 +108,11 @@ def test_examples_are_copied_and_replace_nothing(
 
 def test_what_needs_no_device_and_no_ranks_loads_neither_opencl_nor_mpi(tmp_path: Path) -> None:
     pattern = ROOT / "examples" / "patterns" / "heat_1d3.py"
+    np.save(tmp_path / "a.npy", np.zeros((3, 4)))
     script = (
         "import sys\n"
         "from controllers.cli import main\n"
-        f"for words in ('docs', 'docs plan', 'examples', 'kgt {pattern} --print'):\n"
+        f"for words in ('docs', 'docs plan', 'examples', 'kgt {pattern} --print', 'show a.npy'):\n"
         "    assert main(words.split()) == 0\n"
         "assert not {'pyopencl', 'mpi4py.MPI'} & {*sys.modules}\n"
     )

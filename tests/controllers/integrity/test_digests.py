@@ -52,7 +52,7 @@ def held(values: npt.NDArray[Any], **options: Any) -> Digest:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_devices_and_the_host_agree(dtype: str) -> None:
-    for extent in ((701,), EXTENT, (5, 7, 9), (3, 4, 5, 6)):
+    for extent in ((9001,), EXTENT, (5, 7, 9), (3, 4, 5, 6)):
         values = cells(dtype, extent)
         right = digest(values)
         assert held(values) == right
@@ -61,21 +61,38 @@ def test_devices_and_the_host_agree(dtype: str) -> None:
     assert held(values, check=True) == right
 
 
+def mixed(number: int) -> int:
+    """The finalizer of SplitMix64, in Python's own integers."""
+    number %= 1 << 64
+    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % (1 << 64)
+    number = (number ^ number >> 27) * 0x94D049BB133111EB % (1 << 64)
+    return number ^ number >> 31
+
+
+def test_groups_of_work_items_agree_with_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    # as on GPUs
+    monkeypatch.setattr("controllers.integrity.digest_kernel.group_size", lambda device: 8)
+    values = cells("float32", (5, 4200))
+    values[2, 3] = np.nan
+    assert held(values, places_per_controller=2) == digest(values)
+
+
 def test_it_is_the_number_that_the_documentation_says() -> None:
-    # by hand, in Python's own integers
-    half, size = 1 << 32, 1 << 64
-    values = cells("float32", (3, 5))
+    values = cells("float32", (3, 4100))[:, 4090:]
+    box, domain = Shape((0, 4090), (3, 4100)), Shape.of_extent((3, 4100))
     wide = values.astype(np.float64)
     totals = [0, 0]
-    for r, c in np.ndindex(3, 5):
-        k = (0x94D049BB133111EB + r * 0xBF58476D1CE4E5B9 + c + c % half * 0x9E3779B8) % size
-        p = k % half * (k // half)
-        w = (p ^ p // half) % half | 1
+    for r, c in np.ndindex(3, 10):
+        s, k = divmod(4090 + c, 4096)
+        factor = mixed(
+            0x9E3779B97F4A7C15 + r * 0xBF58476D1CE4E5B9 + s * 0x94D049BB133111EB
+        ) | 1    # fmt: skip
+        weight = mixed((k + 1) * 0x9E3779B97F4A7C15) >> 32 | 1
         for at, array in enumerate((values, wide)):
-            b = int(array.view(f"u{array.itemsize}")[r, c])
-            totals[at] += (b ^ b // half) * w
-    assert digest(values) == Digest(totals[0] % size)
-    assert digest(wide) == Digest(totals[1] % size)
+            b = int(np.ascontiguousarray(array).view(f"u{array.itemsize}")[r, c])
+            totals[at] += (b ^ b >> 32) * weight * factor
+    assert digest_of(values, box, domain) == Digest(totals[0] % (1 << 64))
+    assert digest_of(wide, box, domain) == Digest(totals[1] % (1 << 64))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

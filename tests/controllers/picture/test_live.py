@@ -58,6 +58,17 @@ def test_fields_and_components_are_drawn_side_by_side() -> None:
         assert line.get_ydata().tolist() == [3.0] * 12
 
 
+def test_the_layout_is_found_before_the_first_frame() -> None:
+    with running() as run:
+        figure = run.plot(fields="u")
+        before = None
+        for _ in range(2):
+            figure.draw_without_rendering()
+            after = [one.get_position().bounds for one in figure.axes]
+            assert before is None or np.allclose(after, before, atol=5e-3)
+            before = after
+
+
 def test_colours_are_of_all_that_was_seen_or_as_given() -> None:
     with running() as run:
         run.u[...] = 5.0
