@@ -8,6 +8,7 @@ from hitmap.region import Region
 from hitmap.shape import Shape
 
 HOST_MEMORY = 0
+_NOTHING = Region()
 Move: TypeAlias = "tuple[int, int, Region]"     # from which memory to which, and which cells
 
 
@@ -25,13 +26,15 @@ class Newest:
     """
 
     def __init__(self, box: Shape) -> None:
-        self._box = box
+        self._all = Region.of([box])
         self._stale: dict[int, Region] = {HOST_MEMORY: Region()}
 
     def stale(self, memory: int, box: Shape) -> Region:
         """Those of `box` whose newest values are not in this memory."""
         known = self._stale.get(memory)
-        return Region.of([box]) if known is None else known & Region.of([box])
+        if known is None:
+            return Region.of([box])
+        return known & box if any(map(box.meets, known.boxes)) else _NOTHING
 
     def moves(self, memory: int, box: Shape) -> list[Move]:
         """What brings the newest cells of `box` to a memory, in this order; by way of the host."""
@@ -52,20 +55,21 @@ class Newest:
 
     def brought(self, memory: int, cells: Region) -> None:
         """These cells were copied to a memory."""
-        self._stale[memory] = self._stale.get(memory, Region.of([self._box])) - cells
+        stale = self._stale.get(memory, self._all)
+        if any(one.meets(other) for one in cells.boxes for other in stale.boxes):
+            stale = stale - cells
+        self._stale[memory] = stale
 
     def wrote(self, memory: int, box: Shape) -> None:
         """The cells of `box` got new values in this memory, and in no other one."""
-        written = Region.of([box])
-        self.brought(memory, written)
-        for other in self._stale:
-            if other != memory:
-                self._stale[other] = self._stale[other] | written
+        self.brought(memory, Region.of([box]))
+        for other, stale in self._stale.items():
+            if other != memory and not any(box in one for one in stale.boxes):
+                self._stale[other] = stale | box
 
     def spoilt(self, memory: int, box: Shape) -> None:
         """What this memory holds of `box` counts no more; another one has the newest values."""
-        before = self._stale.get(memory, Region.of([self._box]))
-        self._stale[memory] = before | Region.of([box])
+        self._stale[memory] = self._stale.get(memory, self._all) | box
 
     def forget(self, memory: int) -> None:
         """Nothing of what a device holds counts any more; the host's memory has it all."""

@@ -83,6 +83,7 @@ class Task:
         self.size = size
         self.variants: tuple[Variant, ...] = ()
         self.signature: inspect.Signature | None = None
+        self._counts = range(0)     # of arguments that suit it, if all are given by place
         self.roles: dict[str, TileRole] = {}
         if roles is not None and not isinstance(roles, Mapping):
             raise wrong(f"task {name!r}: roles", "a dict", roles, 'write {"x": "writing"}')
@@ -178,10 +179,13 @@ class Task:
                 if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
             ]  # fmt: skip
             self.parameters = self.parameters or tuple(own)
+            if len(own) == len(of_users):
+                least = sum(one.default is one.empty for one in of_users)
+                self._counts = range(least, len(own) + 1)
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """The arguments with the names of their parameters; TypeError where they do not fit."""
-        if self.signature is not None:
+        if self.signature is not None and (kwargs or len(args) not in self._counts):
             try:
                 self.signature.bind(*args, **kwargs)
             except TypeError as error:
