@@ -259,3 +259,33 @@ def test_ranks_choose_alike_and_one_may_be_left_without_a_place() -> None:
     job = run_ranks(2, RANKS, env=env)
     assert job.returncode == 0, job.stderr
 
+
+
+WIDE_RANKS = """import numpy as np
+import controllers as ct
+from test_choice import *
+from hitmap.comm import default_communicator
+comm = default_communicator()
+names = ["swift", "slow", "other"]
+timed_devices(dict.fromkeys(names, 1e-3))
+calibration.MOST_PART, chooser.BUDGET, first.CORE_BYTES_PER_S = 0.0, 0.9, 700.0
+of_width, find, told = {1: 24.0, 2: 12.0, 4: 6.0, 8: 8.0, 16: 9.0}, WidthChooser.ran, Choice.ran
+WidthChooser.ran = lambda self, n, _: find(self, n, n * of_width[self.width])
+def ran(self, n_steps, _, per_launch):
+    of_several = of_width[run.halo_width] * (len(self.devices) - 1)
+    told(self, n_steps, n_steps * (of_several or 10.0), per_launch)
+Choice.ran = ran
+with ct.Computation(MEAN, FIELD, devices=["auto", names[comm.rank]], halo_width="auto") as run:
+    run.run(2500)
+    assert len(chosen(run)) == 2 and run.halo_width == 4, run.report().choice
+    found = run.gather()
+if comm.rank == 0:
+    assert np.array_equal(found, ct.reference_run(MEAN, FIELD, 2500, (False, False)))
+"""
+
+
+@pytest.mark.whole
+def test_ranks_find_the_halo_width_of_the_devices_that_are_on_trial() -> None:
+    env = {**helpers_path(Path(__file__).parent), "CONTROLLERS_ESTIMATES": "off"}
+    job = run_ranks(3, WIDE_RANKS, env=env)
+    assert job.returncode == 0, job.stderr
