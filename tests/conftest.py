@@ -2,6 +2,7 @@
 """What all tests share: how many run, in how many processes, and what the header says of it."""
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import shutil
@@ -76,6 +77,11 @@ def _keep_bytecode(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["PYTHONPYCACHEPREFIX"] = folder
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """What all tests share stays to the end: the collector need not look at it again and again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

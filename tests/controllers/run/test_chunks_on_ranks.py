@@ -13,10 +13,6 @@ from sample import sample
 
 from controllers.plan.folding import needed
 
-PROGRAMS = [n for n in range(90) if not random_program(n).program.renames][:60]
-FOLDS = [n for n in range(30) if not random_folds(n).program.renames
-         and not needed(random_folds(n).program)][:6]  # fmt: skip
-
 LAZY = """
 import random
 import sys
@@ -64,6 +60,15 @@ print("all right", flush=True)
 """
 
 
+def programs() -> list[int]:
+    return [n for n in range(90) if not random_program(n).program.renames][:60]
+
+
+def folds() -> list[int]:
+    return [n for n in range(30) if not random_folds(n).program.renames
+            and not needed(random_folds(n).program)][:6]  # fmt: skip
+
+
 def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> None:
     program = folder / "program.py"
     program.write_text(LAZY)
@@ -74,18 +79,18 @@ def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> Non
 
 @pytest.mark.parametrize("n_ranks", sample([2, 1, 3], 3))
 def test_devices_that_run_at_any_time(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, PROGRAMS[:6], tmp_path)
+    check_lazy("steps", n_ranks, programs()[:6], tmp_path)
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, PROGRAMS[6:], tmp_path)
+    check_lazy("steps", n_ranks, programs()[6:], tmp_path)
 
 
 @pytest.mark.parametrize("n_ranks", sample([2, 3], 2))
 def test_results(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("folds", n_ranks, FOLDS, tmp_path)
+    check_lazy("folds", n_ranks, folds(), tmp_path)
 
 
 FILES = """
