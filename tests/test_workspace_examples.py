@@ -109,6 +109,7 @@ def test_centres_are_those_of_plain_numpy(
     assert np.array_equal(np.load("labels.npy"), label)
 
 
+@pytest.mark.whole
 def test_they_print_the_same_on_two_ranks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

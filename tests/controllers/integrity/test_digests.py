@@ -198,7 +198,7 @@ def test_ranks_and_layouts_have_the_same(
     ranks: int, partition: str, places: str, devices: str
 ) -> None:
     outputs = []
-    for n, *words in ((1, "bands", "1", "cpu"), (ranks, partition, places, devices)):
+    for n, *words in ((1, "bands", "1", devices), (ranks, partition, places, devices)):
         job = run_ranks(n, ["-c", RANKS, *words], env=helpers_path(Path(__file__).parent))
         assert job.returncode == 0, job.stderr
         outputs.append(json.loads(job.stdout))
