@@ -28,9 +28,9 @@ CASES = {
     "kept-kills": (3, 200, "how many kept runs to kill again and again"),
     "bit-flips": (10, 200, "how many checkpoints to damage by a bit"),
     "truncations": (5, 100, "how many checkpoints to cut short"),
-    "output-cases": (6, 60, "how many random outputs to write"),
+    "output-cases": (4, 60, "how many random outputs to write"),
     "output-kills": (3, 30, "how many runs with output to kill again and again"),
-    "strategy-cases": (2, 40, "how many random stages per strategy"),
+    "strategy-cases": (1, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
 

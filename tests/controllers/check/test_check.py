@@ -27,7 +27,7 @@ SERIAL = SerialCommunicator()
 
 
 @pytest.mark.parametrize(
-    "name", sample([name for name, case in WRONG.items() if case.check is True], 10)
+    "name", sample([name for name, case in WRONG.items() if case.check is True], 20)
 )
 def test_a_wrong_kernel_is_named(name: str) -> None:
     case = WRONG[name]
@@ -95,7 +95,7 @@ def found_of_faults(request: pytest.FixtureRequest) -> dict[str, dict[str, objec
     return found
 
 
-@pytest.mark.parametrize("name", sample(FAULTS, 12))
+@pytest.mark.parametrize("name", sample(FAULTS, 24))
 def test_a_fault_of_the_engine_is_named(
     name: str, found_of_faults: dict[str, dict[str, object] | None]
 ) -> None:

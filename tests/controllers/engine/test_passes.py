@@ -80,7 +80,7 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int
     check_chunks(case, executors, rng.randint(2, 7), rng.randint(1, 4), rng.randint(1, MOST))
 
 
-@pytest.mark.parametrize("number", sample(PROGRAMS, 10))
+@pytest.mark.parametrize("number", sample(PROGRAMS, 30))
 def test_rules_at_the_ends_of_axes_hold_in_each_chunk(number: int) -> None:
     case, rng = bounded_program(number), random.Random(number)
     executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]
@@ -101,7 +101,7 @@ def test_random_steps_give_the_bits_of_the_reference(number: int) -> None:
         check_chunks(case, [device], *cut)
 
 
-@pytest.mark.parametrize("number", sample(STEPS, 10))
+@pytest.mark.parametrize("number", sample(STEPS, 30))
 def test_results_are_those_of_the_last_step(number: int) -> None:
     case, rng = random_folds(number), random.Random(number)
     executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]

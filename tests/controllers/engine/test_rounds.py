@@ -62,7 +62,7 @@ def test_changes_of_width_under_way_leave_the_bits(number: int) -> None:
     relay.close(engine)
 
 
-@pytest.mark.parametrize("number", sample([*STEPS[40:], *STEPS[:40]], 30))
+@pytest.mark.parametrize("number", sample([*STEPS[40:], *STEPS[:40]], 60))
 def test_random_steps_of_wide_halos_give_the_bits_of_the_reference(number: int) -> None:
     case, chosen, rng = random_steps(number), choices()[number], random.Random(number)
     n_places = rng.choice(N_PLACES)

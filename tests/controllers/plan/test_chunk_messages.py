@@ -47,7 +47,7 @@ def test_random_programs_give_the_bits_of_the_reference(number: int) -> None:
     check(random_program(number), random.Random(number))
 
 
-@pytest.mark.parametrize("number", sample(PROGRAMS, 8))
+@pytest.mark.parametrize("number", sample(PROGRAMS, 20))
 def test_random_boundaries_give_the_bits_of_the_reference(number: int) -> None:
     check(bounded_program(number), random.Random(number))
 

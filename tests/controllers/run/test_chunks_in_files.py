@@ -45,7 +45,7 @@ def test_random_programs_from_files(number: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-@pytest.mark.parametrize("cap", [1, IMAGE // 2, IMAGE, 2 * IMAGE])
+@pytest.mark.parametrize("cap", sample([1, IMAGE // 2, IMAGE, 2 * IMAGE], 2))
 def test_what_is_beyond_the_budget_lies_in_files(
     cap: int, boundary: Any, tmp_path: Path
 ) -> None:

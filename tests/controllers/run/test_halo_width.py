@@ -30,7 +30,7 @@ def expected(n_steps: int, periodic: bool = False) -> Any:
 @pytest.mark.parametrize(("device", "n_places", "boundary"), sample([
     ("reference", 5, "fixed"), ("reference", 5, "periodic"), ("cpu", 3, "fixed"),
     ("cpu", 3, "periodic"),
-], 3))  # fmt: skip
+], 4))  # fmt: skip
 def test_widths_change_under_way(device: str, n_places: int, boundary: Any) -> None:
     with Computation(
         CROSS, START, boundary=boundary, devices=device, places_per_controller=n_places,
@@ -87,7 +87,7 @@ def test_report_and_explanation_say_the_width() -> None:
         assert "messages of field u per round of 3 steps" in run.explain()
 
 
-@pytest.mark.parametrize("mode", ["auto", "auto:hill_climb", "auto:exhaustive"])
+@pytest.mark.parametrize("mode", sample(["auto", "auto:hill_climb", "auto:exhaustive"], 3))
 def test_a_width_is_found_while_steps_run(mode: str) -> None:
     with Computation(CROSS, START, devices="reference", places_per_controller=2, halo_width=mode,
                      steps_per_launch=1) as run:  # fmt: skip

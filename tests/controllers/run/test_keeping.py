@@ -277,7 +277,7 @@ def test_fields_of_a_method_that_are_made_within_a_step_are_kept(tmp_path: Path)
 
 
 @pytest.mark.parametrize("options", sample([
-    dict(devices="cpu/1,1", halo_width=2), dict(places_per_controller=2), dict(steps_per_launch=3),
+    dict(places_per_controller=2), dict(devices="cpu/1,1", halo_width=2), dict(steps_per_launch=3),
     dict(chunks=3, zero_copy=False),
 ], 4))  # fmt: skip
 def test_other_devices_and_ways_to_compute_go_on_with_the_same_bits(

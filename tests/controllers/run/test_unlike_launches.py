@@ -31,7 +31,7 @@ def expected(n_steps: int, periodic: bool = False) -> Any:
 
 @pytest.mark.parametrize(("device", "boundary"), sample([
     ("reference", "periodic"), ("reference", "fixed"), ("cpu", "periodic"), ("cpu", "fixed"),
-], 2))  # fmt: skip
+], 4))  # fmt: skip
 def test_places_divide_the_width_each_in_its_own_way(device: str, boundary: Any) -> None:
     with Computation(
         CROSS, START, boundary=boundary, devices=device, places_per_controller=2,

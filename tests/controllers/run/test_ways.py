@@ -107,7 +107,7 @@ def test_random_programs_have_the_same_bits(number: int) -> None:
             assert np.array_equal(run[name].gather(), values, equal_nan=True), name
 
 
-@pytest.mark.parametrize("number", sample(range(60), 10))
+@pytest.mark.parametrize("number", sample(range(60), 30))
 def test_ways_are_tried_with_halos_of_any_width(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     width: int | str = rng.choice([2, 3, 5, "auto"])
