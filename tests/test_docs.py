@@ -26,7 +26,7 @@ SLOW = {    # what takes long
     ),
     "python": (
         "README", "arrays", "checkpoints", "controllers", "failures", "fields", "kernels",
-        "looking", "programs", "reductions", "workspace",
+        "looking", "programs", "reductions", "tuning", "workspace",
     ),
     "pycon": ("checking", "chunks"),
 }

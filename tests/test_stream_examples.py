@@ -156,6 +156,7 @@ def test_points_are_counted_as_by_whole_numbers_of_python() -> None:
     assert found("monte_carlo", 100_000) == pytest.approx(math.pi**2 / 2, abs=0.1)
 
 
+@pytest.mark.whole
 def test_speckle_is_diffused_as_by_plain_numpy() -> None:
     start, image = found("srad")
     u, centres = start.astype("f8"), (np.arange(24) + 0.5) / 24

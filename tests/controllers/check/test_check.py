@@ -62,7 +62,7 @@ def test_there_are_fifty_good_programs() -> None:
     assert len(GOOD) >= 50
 
 
-@pytest.mark.parametrize("name", sample(GOOD, 29))
+@pytest.mark.parametrize("name", sample(GOOD, 58))
 def test_a_good_program_raises_no_alarm(name: str) -> None:
     GOOD[name](True)
 
@@ -86,6 +86,8 @@ def found_of_faults(request: pytest.FixtureRequest) -> dict[str, dict[str, objec
     found = {}
     for ranks in (1, 2):
         names = [name for name, n in FAULTS.items() if n == ranks and name in chosen]
+        if not names:
+            continue
         arguments = [str(Path(checked_faults.__file__)), *names]
         env = {**helpers_path(), "CONTROLLERS_CHECK": "on"}
         job = run_ranks(ranks, arguments, 2 * HANGS_S, env)

@@ -147,7 +147,7 @@ CONFIGURATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("program", "strategy"), sample(CONFIGURATIONS, 3))
+@pytest.mark.parametrize(("program", "strategy"), sample(CONFIGURATIONS, 4))
 def test_what_kgt_writes_is_launched_as_it_says(
     program: Program, strategy: str, tmp_path: Path
 ) -> None:

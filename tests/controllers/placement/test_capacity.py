@@ -425,6 +425,7 @@ for wrong in (None, "x"):
 """
 
 
+@pytest.mark.whole
 @two_cores
 def test_two_ranks_count_by_themselves_and_refuse_together() -> None:
     job = run_ranks(2, JOB)

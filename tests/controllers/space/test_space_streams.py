@@ -21,7 +21,7 @@ FOLDS = 1 << 18     # bytes that folds of several arrays may take on a device
 PART = 512          # bytes at multiples of which arrays lie in a slot
 
 
-@pytest.mark.parametrize("seed", sample([*range(15, 30), *range(15)], 30))
+@pytest.mark.parametrize("seed", sample([*range(9, 30), *range(9)], 30))
 def test_random_programs_have_the_bits_of_a_run_without_a_cap(seed: int) -> None:
     random = np.random.default_rng([seed, 1])
     rows, part = int(random.integers(500, 12000)), int(random.integers(2, 21))
@@ -132,7 +132,7 @@ def test_rows_of_three_axes_files_and_sums_by_labels(tmp_path: Any) -> None:
         assert on.streams.is_on
 
 
-@pytest.mark.parametrize("seed", sample([5, 2], 2))
+@pytest.mark.parametrize("seed", sample([20, 5, 2], 3))
 def test_ranks_stream_each_its_own_rows(seed: int) -> None:
     job = run_ranks(2, f"seed = {seed}" + """
 import numpy as np

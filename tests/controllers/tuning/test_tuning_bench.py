@@ -153,6 +153,7 @@ def test_several_steps_at_once_are_measured_per_step(
     assert "of local memory" in str(bench.problem(large))
 
 
+@pytest.mark.whole
 def test_a_wrong_default_of_several_steps_is_found_on_a_large_box_too(
     executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
