@@ -21,12 +21,13 @@ from sample import sample
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SLOW = {    # what takes long
     "sh": (
-        "README", "balance", "checking", "explain", "failures", "integrity", "kernels", "looking",
+        "README", "balance", "checking", "estimates", "explain", "failures", "integrity", "kernels", "looking",
         "performance", "reductions", "troubleshooting", "tuning",
     ),
     "python": (
-        "README", "arrays", "checkpoints", "controllers", "failures", "fields", "kernels",
-        "looking", "programs", "reductions", "tuning", "workspace",
+        "README", "arbiter", "arrays", "balance", "boundaries", "checkpoints", "controllers",
+        "failures", "fields", "hybrid", "kernels", "looking", "programs", "reductions", "tuning",
+        "workspace",
     ),
     "pycon": ("checking", "chunks"),
 }

@@ -8,7 +8,7 @@ from item_runs import ItemRun, opened
 from random_items import RandomItems
 from sample import cases
 
-CASES = cases(4, 100)
+CASES = cases(2, 100)
 
 
 @pytest.mark.parametrize("seed", CASES)

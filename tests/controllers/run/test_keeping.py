@@ -17,6 +17,10 @@ import controllers as ct
 from hitmap import SerialCommunicator
 
 SOME = ct.every(steps=4)
+NAMES = [
+    *[name for name in PROGRAMS if name != "repeating"],
+    pytest.param("repeating", marks=pytest.mark.whole),     # takes longer
+]
 MOMENTS = """import sys
 import controllers as ct
 from pathlib import Path
@@ -39,7 +43,7 @@ def kept_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_goes_on_from_its_checkpoint_on_other_places(tmp_path: Path, name: str) -> None:
     want = ran(name, 17)
     folder = tmp_path / "a.checkpoint"
@@ -53,7 +57,7 @@ def test_a_run_goes_on_from_its_checkpoint_on_other_places(tmp_path: Path, name:
     assert kept_in(folder / "run-1") == ["000005-step-16", "000006-step-17"]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_that_is_over_is_not_done_again(tmp_path: Path, name: str) -> None:
     kept = tmp_path / "a"
     want = ran(name, 9, kept=kept)

@@ -305,6 +305,7 @@ if comm.rank == 0:
 """.replace("PARAMETER", "__import__('controllers').program.scalars.Parameter()")
 
 
+@pytest.mark.whole
 def test_all_ranks_compute_with_the_scalars_of_rank_0() -> None:
     job = run_ranks(2, RANKS)
     assert job.returncode == 0, job.stdout + job.stderr

@@ -109,6 +109,7 @@ def problems(found: Tuned) -> dict[str, str]:
     return {tried.configuration.described(): tried.problem for tried in found.tried}
 
 
+@pytest.mark.whole
 def test_variants_for_the_same_device_are_candidates_and_wrong_ones_are_refused(
     caplog: pytest.LogCaptureFixture
 ) -> None:

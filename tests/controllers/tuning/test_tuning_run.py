@@ -82,6 +82,7 @@ def test_halos_of_any_width_are_tuned(number: int, monkeypatch: pytest.MonkeyPat
         assert found is not None and found.tried > 1
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("boundary", sample(["periodic", "fixed"], 2))
 def test_kernels_are_tuned_once_the_halo_width_is_found(
     boundary: str, monkeypatch: pytest.MonkeyPatch
