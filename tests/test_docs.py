@@ -21,8 +21,8 @@ from sample import sample
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SLOW = {    # what takes long
     "sh": (
-        "README", "balance", "checking", "estimates", "explain", "failures", "integrity", "kernels", "looking",
-        "performance", "reductions", "troubleshooting", "tuning",
+        "README", "balance", "checking", "estimates", "explain", "failures", "integrity",
+        "kernels", "looking", "performance", "reductions", "troubleshooting", "tuning",
     ),
     "python": (
         "README", "arbiter", "arrays", "balance", "boundaries", "checkpoints", "controllers",
