@@ -2,6 +2,7 @@
 """What all tests share: how many run, in how many processes, and what the header says of it."""
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import shutil
@@ -24,12 +25,12 @@ CASES = {
     "stencil-cases": (1, 60, "how many random stencils to try"),
     "pattern-cases": (300, 4000, "how many random pattern files to read"),
     "kills": (1, 35, "how many jobs to end by a rank's death"),
-    "kept-kills": (5, 200, "how many kept runs to kill again and again"),
-    "bit-flips": (20, 200, "how many checkpoints to damage by a bit"),
-    "truncations": (10, 100, "how many checkpoints to cut short"),
-    "output-cases": (6, 60, "how many random outputs to write"),
+    "kept-kills": (3, 200, "how many kept runs to kill again and again"),
+    "bit-flips": (10, 200, "how many checkpoints to damage by a bit"),
+    "truncations": (5, 100, "how many checkpoints to cut short"),
+    "output-cases": (4, 60, "how many random outputs to write"),
     "output-kills": (3, 30, "how many runs with output to kill again and again"),
-    "strategy-cases": (2, 40, "how many random stages per strategy"),
+    "strategy-cases": (1, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
 
@@ -76,6 +77,11 @@ def _keep_bytecode(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["PYTHONPYCACHEPREFIX"] = folder
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """What all tests share stays to the end: the collector need not look at it again and again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -254,6 +254,7 @@ def euler(q: Any, d: float) -> Any:
     return out
 
 
+@pytest.mark.whole
 @on_devices
 def test_compressible_flow_is_that_of_plain_numpy(device: str) -> None:
     before, after = looked_at("compressible", 3, devices=device, dtype=DOUBLES)

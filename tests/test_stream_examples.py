@@ -35,12 +35,12 @@ def same(one: Any, other: Any) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-@pytest.mark.parametrize("name", sample(SIZES, 4))
+@pytest.mark.parametrize("name", sample(SIZES, 9))
 def test_places_give_the_bits_of_one_device(name: str) -> None:
     assert same(found(name, **PLACES), found(name))
 
 
-@pytest.mark.parametrize("name", sample(FEW, 3))
+@pytest.mark.parametrize("name", sample(FEW, 7))
 def test_devices_give_the_bits_of_the_reference(name: str) -> None:
     """But for functions that devices round, and what is computed otherwise in OpenCL C."""
     assert same(found(name, *FEW[name], devices="reference"), found(name, *FEW[name]))
@@ -156,6 +156,7 @@ def test_points_are_counted_as_by_whole_numbers_of_python() -> None:
     assert found("monte_carlo", 100_000) == pytest.approx(math.pi**2 / 2, abs=0.1)
 
 
+@pytest.mark.whole
 def test_speckle_is_diffused_as_by_plain_numpy() -> None:
     start, image = found("srad")
     u, centres = start.astype("f8"), (np.arange(24) + 0.5) / 24

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 import controllers as ct
 
@@ -79,7 +80,7 @@ def points_of(n: int) -> npt.NDArray[np.float64]:
     return random.normal(size=(n, 2)) + 4 * random.integers(0, 3, (n, 1))
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", sample(WAYS, 3), ids=str)
 def test_matrices_are_multiplied_by_rows_by_columns_and_exactly_over_all_rows(
     way: dict[str, Any],
 ) -> None:
@@ -109,6 +110,7 @@ def test_centres_are_those_of_plain_numpy(
     assert np.array_equal(np.load("labels.npy"), label)
 
 
+@pytest.mark.whole
 def test_they_print_the_same_on_two_ranks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

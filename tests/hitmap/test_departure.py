@@ -27,7 +27,7 @@ BEFORE_MPI = {
 }
 
 
-@pytest.mark.parametrize("how", sample(BEFORE_MPI, 2))
+@pytest.mark.parametrize("how", sample(BEFORE_MPI, 3))
 def test_a_rank_that_fails_before_mpi_ends_the_job(how: str) -> None:
     statement, message = BEFORE_MPI[how]
     job = run_ranks(2, f"{HEAD}if rank == 1:\n    {statement}\n{START}comm.Barrier()\n")
@@ -64,7 +64,7 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("job", sample(SOUND, 2))
+@pytest.mark.parametrize("job", sample(SOUND, 3))
 def test_a_sound_job_ends_with_0(job: str) -> None:
     if "os._exit" in job and "MPICH" not in _library():
         pytest.skip("Open MPI's launcher takes that for a failure")

@@ -217,7 +217,7 @@ def layouts(draw: st.DrawFn, n_axes: int) -> Layout:
     return Layout.bands(domain, n_places) if kind == "bands" else Layout.blocks(domain, n_places)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_random_patterns_are_exact(data: st.DataObject) -> None:
     n_axes = data.draw(st.integers(1, 4))

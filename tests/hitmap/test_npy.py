@@ -95,7 +95,7 @@ def test_a_header_that_claims_gigabytes_is_not_read(version: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, limit)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     st.sampled_from(["(2, 3)", "(0, 3)", "(-1,)", "9", "[" * 3000, "-" * 9000 + "1", "{}"]),
     st.sampled_from(["'<f4'", "'|O'", "[('a', '<i2')]", "'<q9'", "None", "__import__('os')"]),

@@ -11,6 +11,7 @@ import doctest
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from hitmap import default_communicator
@@ -56,10 +57,10 @@ def run_sessions(page: Path, checker: doctest.OutputChecker) -> int:
     return result.attempted
 
 
-def main(folder: Path, n_pages: int) -> None:
+def main(folder: Path, names: Sequence[str]) -> None:
     comm = default_communicator()
-    for page in PAGES[:n_pages]:
-        own = folder / page.relative_to(ROOT)
+    for name in names:
+        page, own = ROOT / name, folder / name
         if comm.rank == 0:
             own.mkdir(parents=True)
             furnish(own)
@@ -68,8 +69,8 @@ def main(folder: Path, n_pages: int) -> None:
         n_programs, n_parts = run_programs(page), run_sessions(page, AnyOutput())
         comm.Barrier()
         if comm.rank == 0:
-            print(f"{page.relative_to(ROOT)}: {n_programs} programs, {n_parts} parts", flush=True)
+            print(f"{name}: {n_programs} programs, {n_parts} parts", flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -74,8 +74,9 @@ class ProgramCase:
         return frozenset((*_kinds_of_program(self.program), *_kinds_of_run(self)))
 
 
+@cache
 def random_program(number: int) -> ProgramCase:
-    """Case `number`, the same every time."""
+    """Case `number`, the same every time; its arrays are to be read only."""
     rng = random.Random(number)
     n_axes, dtype = rng.randint(1, 3), rng.choice(["float32", "float64", *DTYPES])
     names = rng.sample(NAMES, rng.randint(1, 3))
@@ -103,6 +104,8 @@ def random_program(number: int) -> ProgramCase:
     extent = _random_extent(rng, program, periodic)
     values = np.random.default_rng(number)
     arrays = {name: random_array(values, dtypes[name], extent) for name in names}
+    for array in arrays.values():
+        array.flags.writeable = False
     return ProgramCase(program, tuple(formulas), arrays, periodic, rng.randint(0, MAX_STEPS))
 
 

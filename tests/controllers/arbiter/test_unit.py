@@ -103,6 +103,7 @@ sys.stdout.write(f"{rank}{os.linesep}")
 """
 
 
+@pytest.mark.whole
 def test_eight_ranks_share_two_devices_and_all_finish(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(RANKS)

@@ -29,7 +29,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return {line["name"]: line["told"] for line in lines}
 
 
-@pytest.mark.parametrize("name", sample(disagreements.CASES, 2))
+@pytest.mark.parametrize("name", sample(disagreements.CASES, 6))
 def test_all_ranks_are_told_the_same_and_who_is_the_odd_one(name: str, told: Told) -> None:
     first, *others = told[name]
     assert others == [first, first]

@@ -44,7 +44,7 @@ def executors_of(n_places: int) -> list[Executor]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), sample([(kind, number) for kind in KINDS for number in range(30)], 37)
+    ("kind", "number"), sample([(kind, number) for kind in KINDS for number in range(30)], 30)
 )
 def test_random_programs_of_wide_halos_are_no_alarm(kind: str, number: int) -> None:
     case, rng = KINDS[kind](number), random.Random(number)

@@ -225,6 +225,7 @@ def test_who_says_how_to_cut_says_all_of_that() -> None:
     assert Overrides({"align": 2}).divided(Division(weights=[1, 2])).weights == (1, 2)
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("error")
 def test_a_program_that_records_gets_a_picture_for_each_computation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from controllers.controller.tied_tile import Selection, TiedTile, TileKind
 from hitmap.shape import Shape
 
 DOMAIN = Shape((-3, 2), (6, 9))
-N_PROGRAMS, N_ACTIONS, MOST_TILES = (20, 200), 25, 8     # programs by default, with --whole
+N_PROGRAMS, N_ACTIONS, MOST_TILES = (10, 200), 25, 8     # programs by default, with --whole
 
 # `turns` makes some launches slow, so that a wait that is missing shows
 ADD = Kernel.of("add", """

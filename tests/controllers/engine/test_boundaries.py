@@ -164,7 +164,8 @@ def several(dtypes: Sequence[str]) -> Program:
 
 @pytest.mark.parametrize(
     ("dtypes", "n_launches"),
-    [(["float32"] * 3, 1), (["float32", "float64", "float32"], 2), (["float64"] * 18, 2)],
+    sample([(["float32"] * 3, 1), (["float32", "float64", "float32"], 2),
+            (["float64"] * 18, 2)], 3),
 )
 def test_cells_outside_alike_fields_are_made_by_one_launch(
     pocl: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch, dtypes: list[str], n_launches: int

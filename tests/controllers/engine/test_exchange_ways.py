@@ -50,7 +50,7 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(
     check_engine(case, executors, layout_of(case, n_places, rng), way=way)
 
 
-@pytest.mark.parametrize(("number", "way"), sample(TRIED, 13))
+@pytest.mark.parametrize(("number", "way"), sample(TRIED, 33))
 def test_pocl_gives_the_bits_of_the_reference(number: int, way: ExchangeWay) -> None:
     case, rng = random_program(number), random.Random(number)
     devices = [opencl(True, "cpu"), opencl(False, "other"), opencl(False, "third")]
@@ -58,7 +58,7 @@ def test_pocl_gives_the_bits_of_the_reference(number: int, way: ExchangeWay) -> 
     check_engine(case, executors, layout_of(case, len(executors), rng), way=way)
 
 
-@pytest.mark.parametrize(("number", "way"), sample(TRIED, 13))
+@pytest.mark.parametrize(("number", "way"), sample(TRIED, 33))
 def test_the_checked_mode_raises_no_alarm(number: int, way: ExchangeWay) -> None:
     case, rng = random_program(number), random.Random(number)
     executors: list[Executor] = [

@@ -77,7 +77,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("device", ["reference", "cpu"])
-@pytest.mark.parametrize(("rule", "n_places", "n_steps", "width"), sample(CASES, 41))
+@pytest.mark.parametrize(("rule", "n_places", "n_steps", "width"), sample(CASES, 100))
 def test_results_and_fields_are_those_of_the_reference(
     device: str, rule: str, n_places: int, n_steps: int, width: int | None
 ) -> None:

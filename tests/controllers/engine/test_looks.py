@@ -66,7 +66,7 @@ def ran(program: Program, n_places: int, device: str = "reference", **options: A
 
 @pytest.mark.parametrize(
     "program, device, n_places, every",
-    sample([*product((RELAX, OVER), ("apart", "cpu", "reference"), (2, 1, 3), (3, 1, 2, 5))], 36),
+    sample([*product((RELAX, OVER), ("apart", "cpu", "reference"), (2, 1, 3), (3, 1, 2, 5))], 100),
 )
 def test_no_step_beyond_the_end_is_seen(
     program: Program, device: str, n_places: int, every: int

@@ -146,6 +146,7 @@ def test_a_message_can_be_started_again_when_it_is_complete(messages: list[str])
     assert "started again" in messages
 
 
+@pytest.mark.whole
 def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() -> None:
     job = run_ranks(3, LAZY)
     assert job.returncode == 0, job.stderr

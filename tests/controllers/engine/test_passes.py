@@ -28,7 +28,6 @@ from hitmap import Layout, SerialCommunicator, Shape
 
 MOST = 5            # launches of a pass
 PROGRAMS = [n for n in range(120) if not random_program(n).program.renames][:80]
-BOUNDED = [n for n in range(120) if not bounded_program(n).program.renames][:80]
 STEPS = [
     n for n in range(150)
     if choices()[n]["renames"] == "none"
@@ -71,7 +70,7 @@ def check_kind(
     engine.close()
 
 
-@pytest.mark.parametrize("number", sample(PROGRAMS, 10))
+@pytest.mark.parametrize("number", sample(PROGRAMS, 20))
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
@@ -81,14 +80,14 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int
     check_chunks(case, executors, rng.randint(2, 7), rng.randint(1, 4), rng.randint(1, MOST))
 
 
-@pytest.mark.parametrize("number", sample(BOUNDED, 10))
+@pytest.mark.parametrize("number", sample(PROGRAMS, 30))
 def test_rules_at_the_ends_of_axes_hold_in_each_chunk(number: int) -> None:
     case, rng = bounded_program(number), random.Random(number)
     executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]
     check_chunks(case, executors, rng.randint(2, 7), rng.randint(1, 4), rng.randint(1, MOST))
 
 
-@pytest.mark.parametrize("number", sample(STEPS, 10))
+@pytest.mark.parametrize("number", sample(STEPS, 30))
 def test_random_steps_give_the_bits_of_the_reference(number: int) -> None:
     case, chosen, rng = random_steps(number), choices()[number], random.Random(number)
     device = opencl(False, "other")
@@ -102,7 +101,7 @@ def test_random_steps_give_the_bits_of_the_reference(number: int) -> None:
         check_chunks(case, [device], *cut)
 
 
-@pytest.mark.parametrize("number", sample(STEPS, 10))
+@pytest.mark.parametrize("number", sample(STEPS, 30))
 def test_results_are_those_of_the_last_step(number: int) -> None:
     case, rng = random_folds(number), random.Random(number)
     executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]

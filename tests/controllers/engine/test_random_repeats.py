@@ -95,7 +95,7 @@ def test_repeats_give_what_the_reference_gives(number: int, way: str) -> None:
     check_engine(case, executors, layout_of(case, n_places, rng), WAYS[way])
 
 
-@pytest.mark.parametrize("number", sample(range(60), 10))
+@pytest.mark.parametrize("number", sample(range(60), 30))
 def test_repeats_exchange_wide_halos_after_several_turns(number: int) -> None:
     rng, case = random.Random(number), random_repeats(number)
     executors: list[Executor] = [

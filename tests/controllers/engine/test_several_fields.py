@@ -112,9 +112,10 @@ if comm.rank == 0:
 """
 
 
-def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", sample([40, 10], 2))
+def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path, step: int) -> None:
     (tmp_path / "job.py").write_text(RANKS)
-    numbers = map(str, range(0, N_PROGRAMS, 10))
+    numbers = map(str, range(0, N_PROGRAMS, step))
     job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
     assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
 

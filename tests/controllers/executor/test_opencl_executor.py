@@ -179,7 +179,7 @@ def test_an_internal_tile_has_no_host_image(internal: OpenCLExecutor) -> None:
         tile.view(box)
 
 
-@pytest.mark.parametrize("zero_copy", [True, False])
+@pytest.mark.parametrize("zero_copy", sample([True, False], 2))
 def test_staging_outlives_its_controller_and_can_be_written(zero_copy: bool) -> None:
     def staging(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         return OpenCLExecutor(opencl_devices()[0], zero_copy=zero_copy).staging(1000, dtype)
@@ -244,7 +244,7 @@ def test_several_boxes_are_copied_within_tiles_by_one_launch_for_eight(
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("box", "part"), BOXES, ids=str)
+@pytest.mark.parametrize(("box", "part"), sample(BOXES, 4), ids=str)
 def test_boxes_are_packed_downloaded_uploaded_and_unpacked(
     internal: OpenCLExecutor, box: Shape, part: Shape, dtype: np.dtype[Any]
 ) -> None:

@@ -195,6 +195,7 @@ with Computation(star, np.arange(9.0) + 100 * comm.rank, devices="reference") as
 """
 
 
+@pytest.mark.whole
 def test_ranks_must_say_the_same_of_layouts_and_arrays() -> None:
     done = run_ranks(2, JOB)
     assert done.returncode == 0, done.stderr

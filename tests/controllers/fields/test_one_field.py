@@ -277,6 +277,7 @@ with ct.Computation(mean, (9, 7), u=right + comm.rank, devices="reference") as r
 """
 
 
+@pytest.mark.whole
 def test_ranks_read_and_write_together_and_fail_together() -> None:
     done = run_ranks(2, JOB)
     assert done.returncode == 0, done.stderr

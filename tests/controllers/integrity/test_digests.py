@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from mpi_jobs import helpers_path, run_ranks
 from random_staggered import random_staggered
+from sample import sample
 
 import controllers as ct
 from controllers.integrity.digest import Digest, digest_of
@@ -19,6 +21,7 @@ from hitmap import Shape
 
 DTYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 EXTENT = (23, 37)
+EXTENTS = ((701,), EXTENT, (5, 7, 9), (3, 4, 5, 6))
 
 
 @ct.step
@@ -50,13 +53,12 @@ def held(values: npt.NDArray[Any], **options: Any) -> Digest:
         return run.digest()["u"]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_devices_and_the_host_agree(dtype: str) -> None:
-    for extent in ((9001,), EXTENT, (5, 7, 9), (3, 4, 5, 6)):
-        values = cells(dtype, extent)
-        right = digest(values)
-        assert held(values) == right
-        assert held(values, zero_copy=False, places_per_controller=3) == right
+@pytest.mark.parametrize(("dtype", "extent"), sample(product(DTYPES, EXTENTS), 7))
+def test_devices_and_the_host_agree(dtype: str, extent: tuple[int, ...]) -> None:
+    values = cells(dtype, extent)
+    right = digest(values)
+    assert held(values) == right
+    assert held(values, zero_copy=False, places_per_controller=3) == right
     assert held(values, devices="reference") == right
     assert held(values, check=True) == right
 
@@ -128,7 +130,7 @@ def test_errors_that_keep_sums_and_moments_change_it(dtype: str) -> None:
             numbers[...] = kept
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", sample(["float32", "float64"], 2))
 def test_zeros_have_signs_and_all_nans_are_one(dtype: str) -> None:
     values = cells(dtype)
     values[3, 4] = 0.0
@@ -164,7 +166,9 @@ def test_a_run_takes_them_after_every_so_many_steps() -> None:
         assert run.report().digests is None
 
 
-@pytest.mark.parametrize("options", [{"chunks": 4, "zero_copy": False}, {"halo_width": 2}])
+@pytest.mark.parametrize(
+    "options", sample([{"chunks": 4, "zero_copy": False}, {"halo_width": 2}], 2)
+)
 def test_fields_in_chunks_and_rounds_have_them(options: dict[str, Any]) -> None:
     grid = ct.Grid(y=40, x=30, boundary="periodic")
     with ct.Computation(
@@ -175,7 +179,7 @@ def test_fields_in_chunks_and_rounds_have_them(options: dict[str, Any]) -> None:
             assert found == digest(np.asarray(run[name]))
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", sample([1, 0, 2], 3))
 def test_fields_at_half_points_have_them(number: int) -> None:
     staggered = random_staggered(number)
     with ct.Computation(
@@ -195,7 +199,8 @@ import controllers as ct
 from test_digests import EXTENT, diffuse
 with ct.Computation(
     diffuse, EXTENT, boundary="periodic", u=lambda y, x: np.cos(y * x), v=0, digest_every=3,
-    partition=sys.argv[1], places_per_controller=int(sys.argv[2]), dtype="float32"
+    partition=sys.argv[1], places_per_controller=int(sys.argv[2]), devices=sys.argv[3],
+    dtype="float32"
 ) as run:
     run.run(7)
     run.u[2:4, 5] = np.nan
@@ -205,11 +210,16 @@ with ct.Computation(
 """
 
 
-def test_ranks_and_layouts_have_the_same() -> None:
+@pytest.mark.parametrize(("ranks", "partition", "places", "devices"), sample([
+    (2, "blocks", "2", "reference"), (2, "blocks", "2", "cpu"), (3, "bands", "1", "cpu"),
+], 3))  # fmt: skip
+def test_ranks_and_layouts_have_the_same(
+    ranks: int, partition: str, places: str, devices: str
+) -> None:
     outputs = []
-    for ranks, *words in ((1, "bands", "1"), (2, "blocks", "2"), (3, "bands", "1")):
-        job = run_ranks(ranks, ["-c", RANKS, *words], env=helpers_path(Path(__file__).parent))
+    for n, *words in ((1, "bands", "1", devices), (ranks, partition, places, devices)):
+        job = run_ranks(n, ["-c", RANKS, *words], env=helpers_path(Path(__file__).parent))
         assert job.returncode == 0, job.stderr
         outputs.append(json.loads(job.stdout))
-    assert outputs[0] == outputs[1] == outputs[2]
+    assert outputs[0] == outputs[1]
     assert outputs[0][1]["u"][1] == 2

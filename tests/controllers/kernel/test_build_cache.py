@@ -142,7 +142,8 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.whole)])
+@pytest.mark.whole
+@pytest.mark.parametrize("count", [2, 8])
 def test_processes_build_the_same_kernels_at_once(count: int, tmp_path: Path) -> None:
     number = os.getpid() * 10
     (tmp_path / "pocl").mkdir()

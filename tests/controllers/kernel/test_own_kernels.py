@@ -147,7 +147,7 @@ CONFIGURATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("program", "strategy"), sample(CONFIGURATIONS, 3))
+@pytest.mark.parametrize(("program", "strategy"), sample(CONFIGURATIONS, 4))
 def test_what_kgt_writes_is_launched_as_it_says(
     program: Program, strategy: str, tmp_path: Path
 ) -> None:
@@ -214,6 +214,7 @@ def test_steps_that_are_left_over_need_a_variant_of_their_own() -> None:
     assert np.array_equal(result, reference_run(program, field, 5, (False, False)))
 
 
+@pytest.mark.whole
 def test_boxes_that_no_variant_is_made_for_are_refused_or_left_to_the_next_one() -> None:
     config = config_of("rows", FOUR, FOUR.stages[0])
     text = kgt.generate(FOUR, FOUR.stages[0], config).source

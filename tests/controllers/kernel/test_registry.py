@@ -69,6 +69,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("condition", "value", "message"),
     sample([

@@ -170,7 +170,7 @@ def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
     check_steps(cpu_queue, program, config, box, computed, tiles)
 
 
-@pytest.mark.parametrize("number", sample(range(60), 30))
+@pytest.mark.parametrize("number", sample(range(60), 60))
 def test_what_lies_behind_mirrors_is_copied_at_every_level(
     cpu_queue: cl.CommandQueue, number: int
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from mpi_jobs import helpers_path, run_ranks
+from sample import sample
 
+NAMES = ["nearest", "turned", "pull", "gather", "outer", "blurred"]
 JOB = """
 import numpy as np
 from item_functions import FUNCTIONS, arrays_for
@@ -14,7 +16,7 @@ from hitmap.comm import default_communicator
 
 comm = default_communicator()
 zero_copy = True
-for name in ("pull", "nearest", "gather", "outer", "turned", "blurred"):
+for name in NAMES:
     function = ct.each(FUNCTIONS[name])
     arrays = arrays_for(function, "float32")
     right = function(*arrays.values())
@@ -45,9 +47,12 @@ print("done")
 
 
 @pytest.mark.parametrize(
-    "zero_copy", [True, pytest.param(False, marks=pytest.mark.whole)], ids=["shared", "apart"]
+    ("zero_copy", "names"), sample([(True, NAMES[:2]), (True, NAMES[2:]), (False, NAMES)], 3),
+    ids=["shared", "shared, others", "apart"],
 )
-def test_items_on_two_ranks_have_the_bits_of_the_reference(zero_copy: bool) -> None:
-    job = JOB.replace("zero_copy = True", f"zero_copy = {zero_copy}")
+def test_items_on_two_ranks_have_the_bits_of_the_reference(
+    zero_copy: bool, names: list[str]
+) -> None:
+    job = JOB.replace("zero_copy = True", f"zero_copy, NAMES = {zero_copy}, {names}")
     done = run_ranks(2, job, env=helpers_path())
     assert done.returncode == 0 and done.stdout.count("done") == 2, done.stderr

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from item_runs import ItemRun, opened
 from random_items import RandomItems
+from sample import cases
 
-CASES = [*range(10), *(pytest.param(seed, marks=pytest.mark.whole) for seed in range(10, 100))]
+CASES = cases(2, 100)
 
 
 @pytest.mark.parametrize("seed", CASES)

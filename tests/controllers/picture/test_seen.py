@@ -114,7 +114,7 @@ start = np.random.default_rng(2).random((37, 2051))
 grid = ct.Grid(y=37, x=2051, boundary="periodic")
 with ct.Computation(heat, grid, u=start, v=0.0, devices="reference") as run:
     line = run.record("u", y=5.5, every=2)
-    run.run(9, plot=ct.plot("f.gif", ct.every(steps=4), fields=["u", "v"]))
+    run.run(3, plot=ct.plot("f.gif", ct.every(steps=3), fields=["u", "v"]))
     figure, whole = run.plot(), run.u.get()
     drawn = run.plot(fields="u", y=5.5, x=slice(10, 20))
     shown = line.plot("record.png")
@@ -130,14 +130,14 @@ with ct.Computation(heat, grid, u=start, v=0.0, devices="reference") as run:
         chosen = whole[:, ::3]
         assert image.shape == chosen.shape and np.array_equal(image, chosen)
         assert np.array_equal(drawn.axes[0].lines[0].get_ydata(), whole[5, 10:20])
-        assert n_frames("f.gif") == 4, n_frames("f.gif")        # 0, 4, 8, 9
-        assert not np.array_equal(frame("f.gif", 0), frame("f.gif", 3))
+        assert n_frames("f.gif") == 2, n_frames("f.gif")        # 0, 3
+        assert not np.array_equal(frame("f.gif", 0), frame("f.gif", 1))
     else:
         assert figure is None and drawn is None and shown is None
 """
 
 
-@pytest.mark.parametrize("n_ranks", [1, 2])
+@pytest.mark.parametrize("n_ranks", sample([2, 1], 2))
 def test_ranks_draw_together(n_ranks: int, tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     job = run_ranks(n_ranks, f"import os\nos.chdir({str(tmp_path / 'job')!r})\n{JOB}",

@@ -296,7 +296,7 @@ def test_a_refused_redistribution_leaves_the_computation_as_it_is() -> None:
 
 
 @pytest.mark.skipif(CPU is None, reason="needs an OpenCL CPU")
-@pytest.mark.parametrize("zero_copy", [True, False])
+@pytest.mark.parametrize("zero_copy", sample([True, False], 2))
 def test_a_field_over_the_largest_allocation_is_split_and_capped_as_a_whole(
     zero_copy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,6 +379,7 @@ def test_the_command_line_reports_memory(capsys: pytest.CaptureFixture[str]) -> 
     assert memory == "at most 2 MiB of 4 MiB in use on a device"
 
 
+@pytest.mark.whole
 def test_two_ranks_refuse_together_even_if_only_one_lacks_memory() -> None:
     """... and end at once, with one message."""
     command = ["-m", "controllers", "run", *pattern_file().split(), "--device", "reference"]
@@ -424,6 +425,7 @@ for wrong in (None, "x"):
 """
 
 
+@pytest.mark.whole
 @two_cores
 def test_two_ranks_count_by_themselves_and_refuse_together() -> None:
     job = run_ranks(2, JOB)

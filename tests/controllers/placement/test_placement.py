@@ -126,6 +126,7 @@ def test_a_device_that_lacks_the_dtype_is_refused(monkeypatch: pytest.MonkeyPatc
         place_on(COMM, None, program)
 
 
+@pytest.mark.whole
 def test_ranks_share_a_host_have_places_in_order_and_raise_the_error_of_one_with_its_name() -> None:
     job = run_ranks(3, RANKS)
     assert job.returncode == 0, job.stderr

@@ -72,7 +72,10 @@ def test_no_turn_takes_more_than_there_is_and_nothing_waits_needlessly(seed: int
     assert in_use == sum(after)
 
 
-@pytest.mark.parametrize(("devices", "zero_copy"), KINDS)
+@pytest.mark.parametrize(("devices", "zero_copy"), [
+    KINDS[2], *(pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.whole])
+                for one in KINDS[:2]),
+])  # fmt: skip
 @pytest.mark.parametrize("n_steps", sample([2, 0, 1], 3))
 def test_the_memory_of_one_division_is_enough_for_all(
     devices: Any, zero_copy: bool, n_steps: int

@@ -35,7 +35,7 @@ def three_devices(*_: object) -> list[Device]:
     return [cpu, *open_parts([cpu.divided((1, 1), part) for part in range(2)])]
 
 
-@pytest.mark.parametrize("seed", sample(range(75), 15))
+@pytest.mark.parametrize("seed", sample(range(75), 30))
 def test_a_random_graph_on_one_rank(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     n_devices = seed % 4
     if n_devices == 3:

@@ -102,6 +102,7 @@ def test_the_cache_of_invokers_is_not_used_whatever_is_in_it(tmp_path: Path) -> 
     assert job.stdout.split("\n")[-2] == "empty"
 
 
+@pytest.mark.whole
 def test_a_driver_is_not_blamed_for_a_cache_that_it_does_not_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

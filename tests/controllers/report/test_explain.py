@@ -252,6 +252,7 @@ with Computation(mean.program("float32"), 64, devices="reference") as c:
 """
 
 
+@pytest.mark.whole
 def test_all_ranks_get_the_same_explanation_of_all_places() -> None:
     job = run_ranks(2, EXPLAINED)
     assert (job.returncode, job.stdout.count("alike")) == (0, 2), job.stderr

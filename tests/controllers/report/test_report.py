@@ -100,7 +100,7 @@ def test_as_json_it_has_the_ledger_of_each_device() -> None:
         "peak_bytes": 2**20, "peak_host_bytes": 40,
         "nbytes": {
             "tiles": 100, "alignment": 0, "device_staging": 0, "constants": 0,
-            "host_staging": 40, "host_images": 0, "image_files": 0,
+            "host_staging": 40, "host_images": 0, "image_files": 0, "snapshots": 0,
         },
     }  # fmt: skip
 

@@ -283,6 +283,7 @@ run.close()
 """
 
 
+@pytest.mark.whole
 def test_what_is_wrong_on_one_rank_is_an_error_on_all() -> None:
     done = run_ranks(2, JOB)
     assert done.returncode == 0, done.stderr

@@ -49,6 +49,7 @@ def test_only_what_is_launched_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
         assert names == ["kgt_mean"]
 
 
+@pytest.mark.whole
 def test_a_kernel_that_one_rank_cannot_compile_is_an_error_on_both() -> None:
     job = run_ranks(2, PROGRAM, SOON_S)
     assert job.returncode == 0, job.stderr

@@ -29,7 +29,7 @@ def expected(n_steps: int, is_ring: bool = False) -> Any:
     return reference_run(CROSS, {"u": START}, n_steps, (is_ring,) * 2)["u"]
 
 
-@pytest.mark.parametrize("number", sample(PROGRAMS, 8))
+@pytest.mark.parametrize("number", sample(PROGRAMS, 20))
 def test_random_programs_from_files(number: int, tmp_path: Path) -> None:
     case, rng = random_program(number), random.Random(number)
     nbytes = sum(array.nbytes for array in case.arrays.values())
@@ -45,7 +45,7 @@ def test_random_programs_from_files(number: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-@pytest.mark.parametrize("cap", [1, IMAGE // 2, IMAGE, 2 * IMAGE])
+@pytest.mark.parametrize("cap", sample([1, IMAGE // 2, IMAGE, 2 * IMAGE], 2))
 def test_what_is_beyond_the_budget_lies_in_files(
     cap: int, boundary: Any, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 """Fields that pass through in chunks on several ranks have the bits of one."""
 from __future__ import annotations
 
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,6 @@ from random_programs import random_program
 from sample import sample
 
 from controllers.plan.folding import needed
-
-PROGRAMS = [n for n in range(90) if not random_program(n).program.renames][:60]
-FOLDS = [n for n in range(30) if not random_folds(n).program.renames
-         and not needed(random_folds(n).program)][:6]  # fmt: skip
 
 LAZY = """
 import random
@@ -64,6 +61,17 @@ print("all right", flush=True)
 """
 
 
+def programs(first: int, end: int) -> list[int]:
+    suit = (n for n in count() if not random_program(n).program.renames)
+    return [*islice(suit, first, end)]
+
+
+def folds(most: int) -> list[int]:
+    suit = (n for n in count() if not random_folds(n).program.renames
+            and not needed(random_folds(n).program))  # fmt: skip
+    return [*islice(suit, most)]
+
+
 def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> None:
     program = folder / "program.py"
     program.write_text(LAZY)
@@ -72,20 +80,20 @@ def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> Non
     assert job.stdout.count("all right") == n_ranks, job.stdout + job.stderr
 
 
-@pytest.mark.parametrize("n_ranks", sample([2, 1, 3], 3))
-def test_devices_that_run_at_any_time(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, PROGRAMS[:6], tmp_path)
+@pytest.mark.parametrize(("n_ranks", "most"), sample([(2, 2), (1, 6), (2, 6), (3, 6)], 4))
+def test_devices_that_run_at_any_time(n_ranks: int, most: int, tmp_path: Path) -> None:
+    check_lazy("steps", n_ranks, programs(0, most), tmp_path)
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, PROGRAMS[6:], tmp_path)
+    check_lazy("steps", n_ranks, programs(6, 60), tmp_path)
 
 
-@pytest.mark.parametrize("n_ranks", sample([2, 3], 2))
-def test_results(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("folds", n_ranks, FOLDS, tmp_path)
+@pytest.mark.parametrize(("n_ranks", "most"), sample([(2, 1), (2, 6), (3, 6)], 3))
+def test_results(n_ranks: int, most: int, tmp_path: Path) -> None:
+    check_lazy("folds", n_ranks, folds(most), tmp_path)
 
 
 FILES = """

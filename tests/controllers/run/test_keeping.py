@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 from kept_programs import PROGRAMS, alike, cells_of, ran, wave
 from mpi_jobs import helpers_path, run_ranks
+from sample import sample
 from timed_devices import timed_devices, without_timed_devices
 
 import controllers as ct
 from hitmap import SerialCommunicator
 
 SOME = ct.every(steps=4)
+NAMES = [
+    *[name for name in PROGRAMS if name != "repeating"],
+    pytest.param("repeating", marks=pytest.mark.whole),     # takes longer
+]
 MOMENTS = """import sys
 import controllers as ct
 from pathlib import Path
@@ -38,7 +43,7 @@ def kept_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_goes_on_from_its_checkpoint_on_other_places(tmp_path: Path, name: str) -> None:
     want = ran(name, 17)
     folder = tmp_path / "a.checkpoint"
@@ -52,7 +57,7 @@ def test_a_run_goes_on_from_its_checkpoint_on_other_places(tmp_path: Path, name:
     assert kept_in(folder / "run-1") == ["000005-step-16", "000006-step-17"]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_that_is_over_is_not_done_again(tmp_path: Path, name: str) -> None:
     kept = tmp_path / "a"
     want = ran(name, 9, kept=kept)
@@ -275,10 +280,10 @@ def test_fields_of_a_method_that_are_made_within_a_step_are_kept(tmp_path: Path)
         assert set(state["facts"]["the fields"].split(", ")) == every > set(run.fields)
 
 
-@pytest.mark.parametrize("options", [
-    dict(steps_per_launch=3), dict(chunks=3, zero_copy=False), dict(places_per_controller=2),
-    dict(devices="cpu/1,1", halo_width=2),
-])  # fmt: skip
+@pytest.mark.parametrize("options", sample([
+    dict(places_per_controller=2), dict(devices="cpu/1,1", halo_width=2), dict(steps_per_launch=3),
+    dict(chunks=3, zero_copy=False),
+], 4))  # fmt: skip
 def test_other_devices_and_ways_to_compute_go_on_with_the_same_bits(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
@@ -309,9 +314,12 @@ def test_shares_that_were_found_are_those_of_the_run_that_goes_on(tmp_path: Path
         without_timed_devices()
 
 
-def test_any_ranks_go_on_from_any_ranks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "jobs", sample([[(1, 7), (2, 20)], [(2, 7), (3, 12), (1, 15), (2, 20)]], 2), ids=["two", "four"]
+)
+def test_any_ranks_go_on_from_any_ranks(tmp_path: Path, jobs: list[tuple[int, int]]) -> None:
     job = Path(__file__).parents[2] / "support/kept_programs.py"
-    for ranks, to in ((2, 7), (3, 12), (1, 15), (2, 20)):
+    for ranks, to in jobs:
         outcome = run_ranks(
             ranks, [str(job), str(tmp_path / "kept"), str(to), str(tmp_path / f"{to}.npz"), "5"],
             env=helpers_path(),

@@ -112,6 +112,7 @@ def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.whole
 def test_a_signal_of_one_rank_ends_all_with_the_code(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(ON_RANK_1)
     outcome = run_ranks(2, [str(tmp_path / "job.py"), str(tmp_path / "a")], env=helpers_path())

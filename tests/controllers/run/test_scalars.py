@@ -228,6 +228,7 @@ def test_the_checked_mode_and_another_layout_go_on_with_scalars(devices: str) ->
             assert array.tobytes() == right[name].tobytes(), name
 
 
+@pytest.mark.whole
 def test_tuning_under_way_and_dry_runs_take_programs_with_scalars() -> None:
     made, arrays = program(0, steady=True), start(program(0, steady=True), (64, 64))
     with Computation(made, (64, 64), dt=0.125, devices="cpu", tune=0.2) as run:
@@ -304,6 +305,7 @@ if comm.rank == 0:
 """.replace("PARAMETER", "__import__('controllers').program.scalars.Parameter()")
 
 
+@pytest.mark.whole
 def test_all_ranks_compute_with_the_scalars_of_rank_0() -> None:
     job = run_ranks(2, RANKS)
     assert job.returncode == 0, job.stdout + job.stderr

@@ -77,7 +77,7 @@ def test_the_arguments_stand_in_the_order_of_the_paper() -> None:
 
 @pytest.mark.parametrize(("boundary", "dtype"), sample(product(
     ["fixed", "periodic", ["periodic", "fixed"]], ["float32", "float64"]
-), 4))  # fmt: skip
+), 6))  # fmt: skip
 def test_the_result_is_that_of_the_reference(boundary: Any, dtype: str) -> None:
     field = random_field(23, 19, dtype=dtype)
     words = [boundary] * 2 if isinstance(boundary, str) else boundary

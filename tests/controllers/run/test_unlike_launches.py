@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from sample import sample
 
 import controllers as ct
 from controllers import Computation, Kernel, Stencil, reference_run
@@ -27,9 +29,10 @@ def expected(n_steps: int, periodic: bool = False) -> Any:
     return reference_run(CROSS, {"u": START}, n_steps, (periodic,) * 2)["u"]
 
 
-@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-@pytest.mark.parametrize("device", ["reference", "cpu"])
-def test_places_divide_the_width_each_in_its_own_way(boundary: Any, device: str) -> None:
+@pytest.mark.parametrize(("device", "boundary"), sample([
+    ("reference", "periodic"), ("reference", "fixed"), ("cpu", "periodic"), ("cpu", "fixed"),
+], 4))  # fmt: skip
+def test_places_divide_the_width_each_in_its_own_way(device: str, boundary: Any) -> None:
     with Computation(
         CROSS, START, boundary=boundary, devices=device, places_per_controller=2,
         steps_per_launch=(6, 4),
@@ -86,9 +89,10 @@ def relax(u: Any, f: Any) -> Any:
     return {"u": new, "moved": ct.max(abs(new - u)), "total": ct.sum(new)}
 
 
-@pytest.mark.parametrize("boundary", ["periodic", "mirror", "keep"])
-@pytest.mark.parametrize("device", ["reference", "cpu"])
-def test_the_last_step_of_a_run_folds(boundary: str, device: str) -> None:
+@pytest.mark.parametrize(
+    ("device", "boundary"), sample(product(["reference", "cpu"], ["mirror", "keep", "periodic"]), 4)
+)
+def test_the_last_step_of_a_run_folds(device: str, boundary: str) -> None:
     with Computation(
         ct.step(relax), ct.Grid(y=31, x=23), boundary=boundary, devices=device,
         places_per_controller=3, steps_per_launch=(4, 3, 2), halo_width=6, u=0,

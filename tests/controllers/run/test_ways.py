@@ -107,7 +107,7 @@ def test_random_programs_have_the_same_bits(number: int) -> None:
             assert np.array_equal(run[name].gather(), values, equal_nan=True), name
 
 
-@pytest.mark.parametrize("number", sample(range(60), 10))
+@pytest.mark.parametrize("number", sample(range(60), 30))
 def test_ways_are_tried_with_halos_of_any_width(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     width: int | str = rng.choice([2, 3, 5, "auto"])
@@ -126,6 +126,7 @@ def test_ways_are_tried_with_halos_of_any_width(number: int) -> None:
             assert np.array_equal(run[name].gather(), values, equal_nan=True), name
 
 
+@pytest.mark.whole
 @two_cores
 def test_the_way_that_is_found_is_that_of_other_widths(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = seen_ways(monkeypatch)

@@ -109,6 +109,7 @@ def problems(found: Tuned) -> dict[str, str]:
     return {tried.configuration.described(): tried.problem for tried in found.tried}
 
 
+@pytest.mark.whole
 def test_variants_for_the_same_device_are_candidates_and_wrong_ones_are_refused(
     caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -125,6 +126,7 @@ def test_variants_for_the_same_device_are_candidates_and_wrong_ones_are_refused(
     assert "kernel 'mean', for any device, work_group 4 x 8: not tried, it computes" in caplog.text
 
 
+@pytest.mark.whole
 def test_a_variant_that_reads_what_is_not_declared_is_refused_whatever_it_computes() -> None:
     higher = Kernel.of("higher", f"{HIGHER};")      # not what the program describes
     found = found_for(higher.with_variant(FAR, beside=True, work_group=(2, 8)))

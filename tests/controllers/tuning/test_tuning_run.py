@@ -61,7 +61,7 @@ def test_a_tuned_run_has_the_bits_of_the_reference(parts: list[int]) -> None:
         assert run.report().steps == sum(parts)
 
 
-@pytest.mark.parametrize("number", cases(2, 20))
+@pytest.mark.parametrize("number", cases(1, 20))
 def test_halos_of_any_width_are_tuned(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(number)
     monkeypatch.setattr("controllers.tuning.timing.MAX_LAUNCHES", 2)
@@ -82,6 +82,7 @@ def test_halos_of_any_width_are_tuned(number: int, monkeypatch: pytest.MonkeyPat
         assert found is not None and found.tried > 1
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("boundary", sample(["periodic", "fixed"], 2))
 def test_kernels_are_tuned_once_the_halo_width_is_found(
     boundary: str, monkeypatch: pytest.MonkeyPatch
