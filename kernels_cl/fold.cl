@@ -6,25 +6,67 @@
 // memory, as the three do in the end: by whole numbers, whose order does not matter.  Every operation
 // on the way is exact.
 //
-// `own` is a work-item's number in its group of `n`, a power of 2, which folds together.
+// `own` is a work-item's number in its group of `n`, a power of 2, which folds together.  What is in
+// its `room` is of no use afterwards; before another fold all items wait.
 
 #define KGT_INLINE static inline __attribute__((always_inline))
 #define KGT_CALLED static __attribute__((noinline))
 #define KGT_NEXT(left) ((left) > 16 ? (left) / 16 : 1)  // items that take what so many hold
 
-// the largest of what the `n` items of a group hold in `words`, to the first; before it all wait
-#define KGT_MOST_OF_GROUP(type, words, own, n) \
-    for (int left = (n); left > 1; left = KGT_NEXT(left)) { \
+// Items of NVIDIA's GPUs hand each other what they hold without local memory, 32 by 32.
+#ifdef __NV_CL_C_VERSION
+#define KGT_WARP 32
+
+KGT_INLINE uint kgt_other_uint(const uint value, const int distance)
+{
+    uint other;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;"
+                 : "=r"(other) : "r"(value), "r"(distance));
+    return other;
+}
+
+KGT_INLINE ulong kgt_other_ulong(const ulong value, const int distance)
+{
+    const uint2 halves = as_uint2(value);
+    return as_ulong((uint2)(kgt_other_uint(halves.x, distance),
+                            kgt_other_uint(halves.y, distance)));
+}
+#define KGT_HANDED(n) ((n) < KGT_WARP ? 1 : KGT_WARP)   // items of which one holds what all do
+#else
+#define KGT_HANDED(n) 1
+#endif
+
+// the largest of what the `n` items of a group hold, for the first one
+#define KGT_MOST_OF_GROUP(type) \
+KGT_INLINE type kgt_most_of_##type( \
+    type most, __local type *words, const int own, const int n) \
+{ \
+    const int each = KGT_HANDED(n); \
+    KGT_MOST_OF_WARP(type) \
+    if (own % each == 0) \
+        words[own / each] = most; \
+    for (int left = n / each; left > 1; left = KGT_NEXT(left)) { \
         const int next = KGT_NEXT(left); \
         barrier(CLK_LOCAL_MEM_FENCE); \
         if (own < next) { \
-            type most = words[own]; \
+            most = words[own]; \
             _Pragma("unroll 4") \
             for (int other = own + next; other < left; other += next) \
                 most = max(most, words[other]); \
             words[own] = most; \
         } \
-    }
+    } \
+    return most; \
+}
+#ifdef KGT_WARP
+#define KGT_MOST_OF_WARP(type) \
+    for (int distance = each / 2; distance; distance /= 2) \
+        most = max(most, kgt_other_##type(most, distance));
+#else
+#define KGT_MOST_OF_WARP(type)
+#endif
+KGT_MOST_OF_GROUP(uint)
+KGT_MOST_OF_GROUP(ulong)
 
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -76,7 +118,6 @@ KGT_INLINE void kgt_whole_group(
         const kgt_whole whole = {room[0], room[n]};
         kgt_whole_end(&whole, digits);
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 // the largest key, and the least number of a cell that has it
@@ -111,18 +152,18 @@ KGT_INLINE void kgt_best_put_group(
     kgt_best *best, __global long *word, __local long *room, const int own, const int n)
 {
     __local uint *keys = (__local uint *)room;
-    keys[own] = best->seen ? (uint)min(best->key, (long)INT_MAX) ^ 1U << 31 : 0;
+    const uint key = best->seen ? (uint)min(best->key, (long)INT_MAX) ^ 1U << 31 : 0;
     if (own == 0)
         keys[n] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (best->seen)
         keys[n] = 1;    // whoever writes it
-    KGT_MOST_OF_GROUP(uint, keys, own, n)
+    const uint most = kgt_most_of_uint(key, keys, own, n);
+    barrier(CLK_LOCAL_MEM_FENCE);
     if (own == 0) {
-        const kgt_best all = {keys[n], (int)(keys[0] ^ 1U << 31), 0};
+        const kgt_best all = {keys[n], (int)(most ^ 1U << 31), 0};
         kgt_best_put(&all, word);
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 // the first item gets that of all
@@ -142,7 +183,6 @@ KGT_INLINE void kgt_best_group(kgt_best *best, __local long *room, const int own
             room[2 * n + own] = best->number;
         }
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 // whole numbers in the order of floats; a NaN has the largest one
@@ -153,6 +193,23 @@ KGT_INLINE long kgt_key_of_float(const float value)
 }
 
 // the largest float, in the order of keys, and whether there is a NaN
+#ifdef __NV_CL_C_VERSION    // whose maximum has 0 above -0, and what is no NaN above a NaN
+typedef struct { float most; int nan; } kgt_most_float;
+#define KGT_NO_float {NAN, 0}
+
+KGT_INLINE void kgt_take_float(kgt_most_float *most, const float value, const int taken)
+{
+    const float other = taken ? value : NAN;
+    asm("max.f32 %0, %1, %2;" : "=f"(most->most) : "f"(most->most), "f"(other));
+    most->nan |= taken & (value != value);
+}
+
+KGT_INLINE int kgt_key_of_most(const kgt_most_float *most)
+{
+    const int bits = as_int(most->most);
+    return most->most != most->most ? INT_MIN : bits ^ (bits >> 31 & INT_MAX);
+}
+#else
 typedef struct { int key, nan; } kgt_most_float;
 #define KGT_NO_float {INT_MIN, 0}
 
@@ -163,15 +220,22 @@ KGT_INLINE void kgt_take_float(kgt_most_float *most, const float value, const in
     most->nan |= taken & (value != value);
 }
 
+KGT_INLINE int kgt_key_of_most(const kgt_most_float *most)
+{
+    return most->key;
+}
+#endif
+
 KGT_INLINE kgt_best kgt_best_of_float(const kgt_most_float most)
 {
-    return (kgt_best){most.nan || most.key != INT_MIN, most.nan ? LONG_MAX : most.key, 0};
+    const int key = kgt_key_of_most(&most);
+    return (kgt_best){most.nan || key != INT_MIN, most.nan ? LONG_MAX : key, 0};
 }
 
 // it as a number that a word of digits has the largest of: 0 where there is no float
 KGT_INLINE uint kgt_word_of_float(const kgt_most_float *most)
 {
-    return most->nan ? UINT_MAX : (uint)most->key ^ 1U << 31;
+    return most->nan ? UINT_MAX : (uint)kgt_key_of_most(most) ^ 1U << 31;
 }
 
 KGT_INLINE void kgt_most_float_put(const kgt_most_float *most, __global long *word)
@@ -184,10 +248,7 @@ KGT_INLINE void kgt_most_float_group(
     const kgt_most_float *most, __global long *word, __local long *room, const int own,
     const int n)
 {
-    __local uint *words = (__local uint *)room;
-    words[own] = kgt_word_of_float(most);
-    KGT_MOST_OF_GROUP(uint, words, own, n)
+    const uint all = kgt_most_of_uint(kgt_word_of_float(most), (__local uint *)room, own, n);
     if (own == 0)
-        atomic_max((volatile __global uint *)word, words[0]);
-    barrier(CLK_LOCAL_MEM_FENCE);
+        atomic_max((volatile __global uint *)word, all);
 }

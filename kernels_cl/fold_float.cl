@@ -96,19 +96,34 @@ KGT_INLINE double kgt_up(const double a, const double b)
 // and some float64 numbers' rests have.
 #define KGT_SINGLE(lowest) ((lowest) > -1000)
 
-// `n` numbers
+// `n` numbers, 16 at most
 KGT_INLINE void kgt_sum_add(
     kgt_sum *sum, __global long *digits, const int lowest, const double *value, const int n)
 {
-    double first = sum->first, second = sum->second, down = 0, up = 0;
+    double first = sum->first, second = sum->second, all[16], down = 0, up = 0;
     #pragma unroll
     for (int i = 0; i < n; ++i) {
-        const double part = KGT_SINGLE(lowest) ? value[i] : kgt_two_sum(&first, value[i]);
-        down = kgt_down(down, part);
-        up = kgt_up(up, part);
+        all[i] = value[i];
+        if (KGT_SINGLE(lowest)) {
+            down = kgt_down(down, value[i]);
+            up = kgt_up(up, value[i]);
+        }
     }
-    const double rest = KGT_SINGLE(lowest) ? kgt_two_sum(&first, down) : down;
-    const int exact = down == up;
+    #pragma unroll
+    for (int step = 1; step < n && !KGT_SINGLE(lowest); step *= 2)
+        #pragma unroll
+        for (int i = 0; i + step < n; i += 2 * step) {
+            const double part = kgt_two_sum(all + i, all[i + step]);
+            down = kgt_down(down, part);
+            up = kgt_up(up, part);
+        }
+    double rest = kgt_two_sum(&first, KGT_SINGLE(lowest) ? down : all[0]);
+    int exact = down == up;
+    if (!KGT_SINGLE(lowest)) {
+        up = kgt_up(up, rest);
+        rest = kgt_down(down, rest);
+        exact = exact && rest == up;
+    }
     if (exact && rest == 0) {
         sum->first = first;
         return;
@@ -146,27 +161,41 @@ KGT_INLINE void kgt_sum_cut(kgt_sum *sum, __global long *digits, const int lowes
     }
 }
 
+// The sum of what several items hold, which is exact where both ways to round it agree.
+typedef struct { double first, down, up; } kgt_trial;
+
+KGT_INLINE kgt_trial kgt_trial_of(const kgt_sum *sum, const int lowest)
+{
+    const double least = KGT_SINGLE(lowest) ? sum->first : sum->second;
+    return (kgt_trial){sum->first, least, least};
+}
+
+KGT_INLINE void kgt_trial_add(
+    kgt_trial *trial, const int lowest, const double first, const double second)
+{
+    double part = first;
+    if (!KGT_SINGLE(lowest)) {
+        part = kgt_two_sum(&trial->first, first);
+        trial->down = kgt_down(trial->down, second);
+        trial->up = kgt_up(trial->up, second);
+    }
+    trial->down = kgt_down(trial->down, part);
+    trial->up = kgt_up(trial->up, part);
+}
+
 // what items of a group hold at `n` places, `step` apart
 KGT_INLINE void kgt_sum_others(
     kgt_sum *sum, __global long *digits, const int lowest, __local const double *firsts,
     __local const double *seconds, const int n, const int step)
 {
-    double first = sum->first, down = KGT_SINGLE(lowest) ? first : sum->second, up = down;
+    kgt_trial trial = kgt_trial_of(sum, lowest);
     #pragma unroll 5
-    for (int i = 1; i <= n; ++i) {
-        double part = firsts[i * step];
-        if (!KGT_SINGLE(lowest)) {
-            part = kgt_two_sum(&first, part);
-            down = kgt_down(down, seconds[i * step]);
-            up = kgt_up(up, seconds[i * step]);
-        }
-        down = kgt_down(down, part);
-        up = kgt_up(up, part);
-    }
-    if (down == up) {
-        sum->first = KGT_SINGLE(lowest) ? down : first;
+    for (int i = 1; i <= n; ++i)
+        kgt_trial_add(&trial, lowest, firsts[i * step], KGT_SINGLE(lowest) ? 0 : seconds[i * step]);
+    if (trial.down == trial.up) {
+        sum->first = KGT_SINGLE(lowest) ? trial.down : trial.first;
         if (!KGT_SINGLE(lowest))
-            sum->second = down;
+            sum->second = trial.down;
         return;
     }
     kgt_sum other = *sum;
@@ -179,20 +208,16 @@ KGT_INLINE void kgt_sum_others(
     *sum = other;
 }
 
-KGT_INLINE void kgt_sum_group(
-    const kgt_sum *sum, __global long *digits, const int lowest, __local long *room,
+// what `n` items have left in local memory goes to the digits; all items of the group come here
+KGT_INLINE void kgt_sum_left(
+    __global long *digits, const int lowest, __local double *firsts, __local double *seconds,
     const int own, const int n)
 {
-    __local double *firsts = (__local double *)room, *seconds = firsts + n;
-    kgt_sum all = *sum;     // which has an address
-    kgt_sum_cut(&all, digits, lowest);
-    firsts[own] = all.first;
-    if (!KGT_SINGLE(lowest))
-        seconds[own] = all.second;
     for (int left = n; left > 1; left = KGT_NEXT(left)) {
         const int next = KGT_NEXT(left);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (own < next) {
+            kgt_sum all = {firsts[own], KGT_SINGLE(lowest) ? 0 : seconds[own], 0};
             kgt_sum_others(
                 &all, digits, lowest, firsts + own, seconds + own, left / next - 1, next);
             firsts[own] = all.first;
@@ -201,11 +226,71 @@ KGT_INLINE void kgt_sum_group(
         }
     }
     if (own == 0) {
-        kgt_carry(digits, lowest, all.first);
+        kgt_carry(digits, lowest, firsts[0]);
         if (!KGT_SINGLE(lowest))
-            kgt_carry(digits, lowest, all.second);
+            kgt_carry(digits, lowest, seconds[0]);
     }
+}
+
+#ifdef KGT_WARP
+KGT_INLINE double kgt_other_double(const double value, const int distance)
+{
+    return as_double(kgt_other_ulong(as_ulong(value), distance));
+}
+
+// The sum of what 32 items hold, which is no number where it is not exact.  Items that hand on must
+// take the same way, so there are no branches.
+KGT_INLINE kgt_sum kgt_sum_warp(kgt_sum all, const int lowest)
+{
+    #pragma unroll
+    for (int distance = KGT_WARP / 2; distance; distance /= 2) {
+        kgt_trial trial = kgt_trial_of(&all, lowest);
+        kgt_trial_add(&trial, lowest, kgt_other_double(all.first, distance),
+                      KGT_SINGLE(lowest) ? 0 : kgt_other_double(all.second, distance));
+        all.first = KGT_SINGLE(lowest) ? trial.down : trial.first;
+        all.first = trial.down == trial.up ? all.first : NAN;
+        all.second = KGT_SINGLE(lowest) ? 0 : trial.down;
+    }
+    return all;
+}
+
+// 1 where the sums that `n` items of a group have left in local memory are numbers
+KGT_INLINE int kgt_are_numbers(__local const double *firsts, const int n)
+{
+    int numbers = 1;
     barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll
+    for (int i = 0; i < n; ++i)
+        numbers &= firsts[i] == firsts[i];
+    return numbers;
+}
+#endif
+
+KGT_INLINE void kgt_sum_group(
+    const kgt_sum *sum, __global long *digits, const int lowest, __local long *room,
+    const int own, const int n)
+{
+    __local double *firsts = (__local double *)room, *seconds = firsts + n;
+    kgt_sum all = *sum;     // which has an address
+    kgt_sum_cut(&all, digits, lowest);
+#ifdef KGT_WARP
+    if (n >= KGT_WARP) {
+        const kgt_sum handed = kgt_sum_warp(all, lowest);
+        if (own % KGT_WARP == 0) {
+            firsts[own / KGT_WARP] = handed.first;
+            seconds[own / KGT_WARP] = handed.second;
+        }
+        if (kgt_are_numbers(firsts, n / KGT_WARP)) {
+            kgt_sum_left(digits, lowest, firsts, seconds, own, n / KGT_WARP);
+            return;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
+    firsts[own] = all.first;
+    if (!KGT_SINGLE(lowest))
+        seconds[own] = all.second;
+    kgt_sum_left(digits, lowest, firsts, seconds, own, n);
 }
 
 KGT_INLINE long kgt_key_of_double(const double value)
@@ -263,10 +348,7 @@ KGT_INLINE void kgt_most_double_group(
     const kgt_most_double *most, __global long *word, __local long *room, const int own,
     const int n)
 {
-    __local ulong *words = (__local ulong *)room;
-    words[own] = kgt_word_of_double(most);
-    KGT_MOST_OF_GROUP(ulong, words, own, n)
+    const ulong all = kgt_most_of_ulong(kgt_word_of_double(most), (__local ulong *)room, own, n);
     if (own == 0)
-        kgt_put_most(word, words[0]);
-    barrier(CLK_LOCAL_MEM_FENCE);
+        kgt_put_most(word, all);
 }

@@ -59,6 +59,11 @@ def needs_doubles(stage: Stage) -> bool:
     return any(one.kind == "sum" and one.dtype in FLOATS for one in values_of(stage))
 
 
+def sums_doubles(stage: Stage) -> bool:
+    """Whether it sums float64, of which each item has two numbers for its group."""
+    return any(one.kind == "sum" and one.dtype == "float64" for one in values_of(stage))
+
+
 def fold_helpers(stage: Stage) -> list[str]:
     """C lines: the functions that fold."""
     if not values_of(stage):
@@ -152,21 +157,28 @@ def fold_end(stage: Stage) -> list[str]:
     return lines
 
 
-def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
+def fold_end_of_group(
+    stage: Stage, n_items: int, group: Sequence[int] | None = None
+) -> list[str]:
     """C lines: hand on what a work-group holds, which has a slot; all items of it come here.
 
-    n_items: at most, a power of 2 as the size of the group along each axis.
+    n_items: at most, a power of 2 as the size of the group along each axis.  group: its sizes along
+    two axes, where they are known: divisions by numbers of the text take less than by others.
     """
     extreme = 0
+    row, rows = group or ("get_local_size(0)", "(int)get_local_size(1)")
     lines = block("""
         __local long kgt_room[$room];
-        const int kgt_row = get_local_size(0), kgt_plane = kgt_row * (int)get_local_size(1);
-        const int kgt_items = kgt_plane * (int)get_local_size(2);
+        const int kgt_row = $row, kgt_plane = kgt_row * $rows;
+        const int kgt_items = $items;
         const int kgt_own = (int)get_local_id(2) * kgt_plane + (int)get_local_id(1) * kgt_row
             + (int)get_local_id(0);
-    """, room=3 * n_items)
+    """, room=3 * n_items, row=row, rows=rows,
+        items=n_items if group else "kgt_plane * (int)get_local_size(2)")
     lines += _cleared(stage, "kgt_own", "kgt_items")
     for at, one in enumerate(values_of(stage)):
+        if at:
+            lines.append("barrier(CLK_LOCAL_MEM_FENCE);")
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
             to = f"&{held(one)}, {_digits(stage, at)}{lowest_text}"

@@ -51,7 +51,7 @@ def like_gpu():
 @pytest.fixture
 def walking(monkeypatch):
     """Groups that walk over small boxes, as over large ones."""
-    for most in ("SUMMING_GROUPS", "FOLDING_GROUPS", "WIDE_GROUPS", "FEW_GROUPS"):
+    for most in ("SUMMING_GROUPS", "FEW_GROUPS"):
         monkeypatch.setattr(marching, most, 3)
 
 

@@ -11,9 +11,12 @@ from controllers.kgt.strategies.marching.folds import (
     after_steps,
     before_steps,
     in_step,
+    keeps,
+    kept_value,
     named,
     walk,
     walked,
+    walks,
 )
 from controllers.kgt.strategies.marching.handing import Handing
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
@@ -35,10 +38,11 @@ def marching_body(program: Program, stage: Stage, config: MarchingParameters) ->
     if not values_of(stage):
         return [*_position(program, stage, config), *_march(program, stage, config)]
     works = ["if (item_works) {", *indented(_march(program, stage, config)), "}"]
+    tile = [*_position(program, stage, config), *works]
     return [
         *fold_start(stage, slot_of_group()),
-        *walk(program.n_axes, config, [*_position(program, stage, config), *works]),
-        *fold_end_of_group(stage, prod(config.group)),
+        *(walk(program.n_axes, config, tile) if walks(stage) else tile),
+        *fold_end_of_group(stage, prod(config.group), config.group[:2]),
     ]
 
 
@@ -139,8 +143,9 @@ def _ends(stage: Stage, outside: str) -> list[str]:
 
 def _id(stage: Stage, n_axes: int, dimension: int) -> str:
     """C text: the item's number along a dimension of OpenCL's."""
-    walks = values_of(stage) and dimension == walked(n_axes)
-    return "item_walk" if walks else f"(long)get_global_id({dimension})"
+    if walks(stage) and dimension == walked(n_axes):
+        return "item_walk"
+    return f"(long)get_global_id({dimension})"
 
 
 def _along_row(stage: Stage, last: int, lanes: int) -> list[str]:
@@ -216,7 +221,8 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
     ready = before_steps(program, stage, config)
     made = after_steps(program, stage, config)
     sides = kept(stage.reads).sides(program.n_axes - 1)
-    return [*sides, *ready, "", *before, *step, *made]
+    late = _late_stores(program, stage, config)
+    return [*sides, *ready, "", *before, *step, *late, *made]
 
 
 def _handed(
@@ -254,8 +260,24 @@ def _row(
     else:
         values = each_cell(program, stage, config, registers, names)
     row = registers.row
+    if keeps(stage, config):
+        return [*values, *in_step(program, stage, config, row)]
     stores = _stores(program, stage, config, row)
     return [*values, *stores, *in_step(program, stage, config, row)]
+
+
+def _late_stores(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: what stores the values that were kept; by now all indices are those of the end."""
+    if not keeps(stage, config) or not stage.stored:
+        return []
+    rows = [line for row in range(config.rows) for line in _stores(program, stage, config, row)]
+    return block("""
+        #pragma unroll
+        for (int item = 0; item < $steps; ++item) {
+            $alike
+            $rows
+        }
+    """, steps=config.steps, alike=_alike(stage, config), rows=rows)
 
 
 def _values(
@@ -286,6 +308,9 @@ def _stores(
             times = f"{row} * " if row > 1 else ""
             at += f" + {times}{field}_pitch_{config.across(program.n_axes)}"
         value = named("item_value", stage, field)
+        if keeps(stage, config):
+            at += f" + (item - {config.steps}) * {field}_pitch_{config.axis}"
+            value = kept_value(field, config, row)
         store = f"{target}[{at}] = {value};"
         if config.lanes > 1:
             dtype = program.dtypes[field]

@@ -29,15 +29,15 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
-from controllers.kgt.strategies.marching.folds import walked
+from controllers.kgt.strategies.marching.folds import walked, walks
 from controllers.kgt.strategies.marching.handing import Handing
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.emitter import used_fields
-from controllers.kgt.text.fold_text import needs_doubles
-from controllers.kgt.text.fold_values import is_folding, values_of
+from controllers.kgt.text.fold_text import needs_doubles, sums_doubles
+from controllers.kgt.text.fold_values import is_folding
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
 from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
@@ -56,9 +56,9 @@ FEW_READS, MANY_READS = 6, 18
 # (docs/decisions/0052-...).
 MANY_WORDS, MOST_WORDS = 64, 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
-# Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items.  Of
-# sums, of extremes beside updates, the same of 64 bits, of extremes alone (docs/performance.md).
-SUMMING_GROUPS, FOLDING_GROUPS, WIDE_GROUPS, FEW_GROUPS = 8448, 8192, 16896, 4224
+# Work-groups of a kernel that folds, at most, where they walk, and end with a fold of their items:
+# of sums, of extremes (docs/performance.md).
+SUMMING_GROUPS, FEW_GROUPS = 8448, 4224
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,11 @@ class MarchingConfig(MarchingParameters, Config):
                 hands = cls(1, 16, 0, (128, 1, 1), looped=True, hands=True)
                 is_best = wide and Handing.of(program, stage, hands)
                 return hands if is_best else cls(2 if wide else 4, 2, 0, (64, 2, 1))
-            if n_reads <= FEW_READS and needs_doubles(stage):   # few ends of groups
-                return cls(4, 2, 0, (64, 4, 1))
             if n_reads <= FEW_READS:
-                return cls(2 if wide else 4, 2, 0, (64, 4, 1))
+                if sums_doubles(stage):
+                    return cls(4, 2, 0, (64, 4, 1))
+                folds = (4, 0, (64, 2, 1)) if is_folding(stage) else (2, 0, (64, 4, 1))
+                return cls(2 if wide else 4, *folds)
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
         with_functions = cls._with_functions(program, stage, wide)
         if with_functions:
@@ -183,11 +184,8 @@ class MarchingConfig(MarchingParameters, Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Work-groups of a fixed size."""
-        most = SUMMING_GROUPS
-        if not needs_doubles(stage):
-            wide = any(one.dtype in ("float64", "int64") for one in values_of(stage))
-            most = (WIDE_GROUPS if wide else FOLDING_GROUPS) if stage.stored else FEW_GROUPS
-        return work_sizes(self, program.n_axes, most if is_folding(stage) else 0)
+        most = SUMMING_GROUPS if needs_doubles(stage) else FEW_GROUPS
+        return work_sizes(self, program.n_axes, most if walks(stage) else 0)
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` whose items march along an axis."""

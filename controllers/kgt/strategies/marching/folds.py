@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What an item of the strategy "marching" folds, and how its group walks over the box.
 
-A group takes many tiles, so that its items fold many cells each before they fold together.  Of one
-tile an item folds when the values of all its steps are made: so all that it reads is asked for
-before anything waits.  Not in loops that are not unrolled, nor of cells whose places are kept.
+Where nothing is stored, and for sums of float64, a group takes many tiles, so that its items fold
+many cells each before they fold together; else walking takes longer than the ends of groups.  Of
+one tile an item stores and folds when the values of all its steps are made: so all that it reads is
+asked for before anything waits.  Not in loops that are not unrolled, nor of cells whose places are
+kept.
 """
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import OPENCL_TYPES
-from controllers.kgt.text.fold_text import fold_cells
-from controllers.kgt.text.fold_values import values_of
+from controllers.kgt.text.fold_text import fold_cells, sums_doubles
+from controllers.kgt.text.fold_values import is_folding, values_of
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
@@ -25,6 +27,11 @@ STEPS_DONE, ROWS_DONE = "item_done", "item_rows_done"   # how many of them the i
 def named(name: str, stage: Stage, field: str) -> str:
     """The name of what belongs to an updated field."""
     return name if len(stage.updates) == 1 else f"{name}_{field}"
+
+
+def walks(stage: Stage) -> bool:
+    """Whether groups take many tiles each: where nothing is stored, or ends of groups take long."""
+    return is_folding(stage) and (not stage.stored or sums_doubles(stage))
 
 
 def walk(n_axes: int, config: MarchingParameters, march: list[str]) -> list[str]:
@@ -66,9 +73,9 @@ def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> 
         ]
     for name, axis in _repeats(program, stage, config):
         lines.append(f"const int {name} = (int)(item_{axis} - start_{axis});")
-    if not _waits(stage, config):
+    if not keeps(stage, config):
         return lines
-    for field in _folded(stage):
+    for field in stage.updates:
         cell = OPENCL_TYPES[program.dtypes[field]]
         room = f"item_all_{field}[{config.steps * config.rows}]"
         if in_vectors(stage, program.dtypes):
@@ -84,12 +91,11 @@ def in_step(
     """C lines: fold the cells of a row in a step, or keep their values."""
     if not values_of(stage):
         return []
-    if not _waits(stage, config):
+    if not keeps(stage, config):
         return _folds(program, stage, config, 1, row)
-    at = f"item * {config.rows} + {row}" if config.rows > 1 else "item"
     lines = []
-    for field in _folded(stage):
-        value, room = named("item_value", stage, field), f"item_all_{field}[{at}]"
+    for field in stage.updates:
+        value, room = named("item_value", stage, field), kept_value(field, config, row)
         if config.lanes == 1 or in_vectors(stage, program.dtypes):
             lines.append(f"{room} = {value};")
         else:
@@ -97,9 +103,15 @@ def in_step(
     return lines
 
 
+def kept_value(field: str, config: MarchingParameters, row: int) -> str:
+    """C text: where a step keeps the values of a row."""
+    at = f"item * {config.rows} + {row}" if config.rows > 1 else "item"
+    return f"item_all_{field}[{at}]"
+
+
 def after_steps(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: fold the values that were kept."""
-    if not values_of(stage) or not _waits(stage, config):
+    if not values_of(stage) or not keeps(stage, config):
         return []
     vectors = config.steps * config.rows
     most = min(vectors, max(1, AT_ONCE // config.lanes))
@@ -120,7 +132,7 @@ def _folds(
     They are all that the item keeps, from the one numbered `item` on, or one of a row in a step.
     """
     lanes, in_a_vector = config.lanes, in_vectors(stage, program.dtypes)
-    repeats, waits = dict(_repeats(program, stage, config)), _waits(stage, config)
+    repeats, waits = dict(_repeats(program, stage, config)), keeps(stage, config)
 
     def value(field: str, cell: int) -> str:
         vector, lane = divmod(cell, lanes)
@@ -144,13 +156,10 @@ def _folds(
     return fold_cells(stage, value, n_vectors * lanes, inside if lanes > 1 or repeats else None)
 
 
-def _folded(stage: Stage) -> list[str]:
-    """The fields that are values to fold."""
-    return [field for field in stage.updates if field not in stage.stored]
-
-
-def _waits(stage: Stage, config: MarchingParameters) -> bool:
-    """Whether it folds behind all steps; places are numbers of 64 bits, which take registers."""
+def keeps(stage: Stage, config: MarchingParameters) -> bool:
+    """Whether values wait until all steps are made; places are of 64 bits, which take registers."""
+    if not values_of(stage):
+        return False
     places = any(one.place for one in values_of(stage))
     return config.steps > 1 and not config.looped and not places
 
