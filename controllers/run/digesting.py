@@ -8,9 +8,14 @@ from typing import Any
 from controllers.calls.call import collective
 from controllers.integrity.digest import Digest
 from controllers.integrity.digests import Digests
+from controllers.integrity.message_error import MessageError
 from controllers.report.digest_report import DigestReport
+from controllers.run.assembly import Draft
 from controllers.run.exchanging import Exchanging
 from controllers.run.results import Results
+from controllers.settings.request import Request
+from hitmap.agreement import on_all_ranks
+from hitmap.redistribute import Redistribution
 
 
 class Digested:
@@ -72,6 +77,28 @@ class Digesting(Exchanging):
         if self._digests is None or self._digests.engine is not engine:
             self._digests = Digests(engine, self.comm)
         return self._digests.take()
+
+    def _divide(self, request: Request, draft: Draft) -> Redistribution:
+        verified = self._request.execution.verify_messages and self.comm.size > 1
+        before = self._digest() if verified else None
+        self._digests = None        # it holds what the fields leave
+        moves = super()._divide(request, draft)
+        if before is not None:
+            self._compare(before, self._digest())
+        return moves
+
+    def _compare(self, before: Mapping[str, Digest], after: Mapping[str, Digest]) -> None:
+        """MessageError on all ranks where fields are not what they were before they moved."""
+        altered = [name for name, one in before.items() if after[name] != one]
+        if altered:
+            self._engine.torn = True
+            self.state.tear("redistribute", self.fields)
+            raise on_all_ranks(MessageError(
+                f"cells of {', '.join(altered)} have arrived otherwise than they were sent, as the "
+                f"field was divided anew after step {self.step}: the digests before and after "
+                f"differ; set the fields anew, or run the program again, from a checkpoint if "
+                f"there is one"
+            ))  # fmt: skip
 
 
 def plain_digests(digests: Mapping[str, Digest]) -> dict[str, Any]:

@@ -97,7 +97,8 @@ class Execution:
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
     verify_messages: whether every halo message between ranks carries a checksum; one that arrives
-        otherwise than it was sent ends the run with a `MessageError` on all ranks.
+        otherwise than it was sent ends the run with a `MessageError` on all ranks.  Fields that are
+        divided anew are compared by their digests.
     digest_every: after so many steps the digest of each field is taken, and its NaNs are counted,
         for the report (docs/integrity.md).
     watchdog: seconds after which the job ends if no step or call has ended, every rank saying

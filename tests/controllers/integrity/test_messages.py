@@ -91,3 +91,38 @@ def test_the_step_is_named() -> None:
     assert "in step " in every[0]["error"]
     n_sent = int(re.search(r"in step (\d+) ", every[0]["error"])[1])    # type: ignore[index]
     assert n_sent in (4, 5)     # before the first step, or after each one
+
+
+MOVED = """
+import hitmap.redistribute as module
+import controllers as ct
+from kept_programs import PROGRAMS, alike, cells_of, ran
+
+sent = module.send
+
+def altered(comm, buffer, target):
+    buffer.view("u1")[5] ^= 8
+    sent(comm, buffer, target)
+
+with PROGRAMS["wave"](verify_messages=True) as run:
+    run.run(4)
+    run.redistribute(weights=[1, 2])
+    assert alike(cells_of(run), ran("wave", 4))
+    module.send = altered
+    try:
+        run.redistribute(weights=[2, 1])
+        raise SystemExit("nothing was noticed")
+    except ct.MessageError as error:
+        assert "divided anew after step 4" in str(error)
+    try:
+        run.run(1)
+        raise SystemExit("its fields are torn")
+    except RuntimeError as error:
+        assert "torn" in str(error)
+"""
+
+
+@pytest.mark.whole
+def test_cells_that_are_altered_as_fields_are_divided_anew_are_an_error() -> None:
+    job = run_ranks(2, ["-c", MOVED], env=helpers_path())
+    assert job.returncode == 0, job.stderr
