@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # cores are the pool's
+
 import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
@@ -33,6 +35,7 @@ from controllers.pool.pool import Pool
 
 Array = npt.NDArray[np.float64]
 WIDTH = 1 << 15         # doubles of a row: they stay in the cache of a core
+MATRIX = np.full((192, 192), 0.5)
 N_TIMES, WARM = 2000, 50
 ROUNDS = 7
 TURNS_EACH, SHORTEST_S = 4, 1e-3
@@ -57,19 +60,23 @@ ADDS = ct.Kernel.of("more", """
 
 
 def turned_on_host(x: Array, n: int, again: int, on_host: int, none: int) -> None:
-    after, rest = np.empty(WIDTH), np.empty(WIDTH)
+    after, rest, spent = np.empty(WIDTH), np.empty(WIDTH), np.empty_like(MATRIX)
     for row in x:
-        for _ in range(on_host):
-            after[:] = row
-            for _ in range(n):
-                np.subtract(1, after, out=rest)
-                np.multiply(after, 3.7, out=after)
-                np.multiply(after, rest, out=after)
+        for _ in range(on_host):    # long enough for other threads to run meanwhile
+            np.matmul(MATRIX, MATRIX, out=spent)
+        after[:] = row
+        for _ in range(n):
+            np.subtract(1, after, out=rest)
+            np.multiply(after, 3.7, out=after)
+            np.multiply(after, rest, out=after)
         row[:] = after
 
 
 def turns(name: str, *, kernel: bool = True, function: bool = True) -> ct.Task:
-    """n turns, `again` times on a device, `on_host` times on cores; times are kept by the name."""
+    """n turns, `again` times on a device, on cores with so many products of matrices for each row.
+
+    Times are kept by the name.
+    """
     made = ct.Task(name, ("x", "n", "again", "on_host", "none"), roles={"x": "updating"})
     if function:
         made.variant(turned_on_host)
@@ -226,14 +233,17 @@ def sides(given: argparse.Namespace) -> dict[str, dict[str, float]]:
     return found
 
 
-def of_ratio(pool: Pool, x: Array, ratio: float, device_s: float) -> dict[str, float]:
+def of_ratio(pool: Pool, given: Array, ratio: float, device_s: float) -> dict[str, float]:
     """Of tasks of which a device is so many times as fast as the cores."""
     name = f"turns, 1:{ratio:g}"
     cut = {"x": ct.Row}
     on_host = ct.hybrid(turns(name, kernel=False), cut=cut)
     on_device = turns(name, function=False)
 
+    arrays: dict[int, Array] = {}       # of each, or cells would move from one to the other
+
     def timed(task: Any, again: int, host_again: int) -> float:
+        x = arrays.setdefault(id(task), given.copy())
         begin_s = time.perf_counter()
         error = pool.submit(task, x, TURNS_EACH, again, host_again, 0).exception()
         assert error is None, error
@@ -244,7 +254,7 @@ def of_ratio(pool: Pool, x: Array, ratio: float, device_s: float) -> dict[str, f
         again *= 2
         each_s = min(timed(on_device, again, 0) for _ in range(3)) / again
     again = max(1, round(device_s / each_s))
-    host_s = min(timed(on_host, 0, 2) for _ in range(3)) / 2
+    host_s = min(timed(on_host, 0, 8) for _ in range(3)) / 8
     host_again = max(1, round(ratio * device_s / host_s))
     free = ct.hybrid(turns(name + " both"), cut=cut)
     for _ in range(8):      # until shares are found

@@ -265,3 +265,20 @@ def test_what_is_replicated_is_there_in_each_memory() -> None:
     right = np.ones(9)
     right[2:] += x[2:]
     assert np.array_equal(y, right + x) and np.array_equal(z, 2 * y)
+
+
+@pytest.mark.parametrize("shares", [(1, 0), (1, 1)])
+def test_parts_give_nothing_back_whoever_does_them(shares: tuple[int, int]) -> None:
+    @ct.task(roles={"y": "updating"})
+    def told(y: Any) -> str:
+        y += 1
+        return "a value of which nobody could say whose it is"
+
+    told.variant(ct.Kernel.of("told", """
+        __kernel void told(__global double *y, TILE(y), BOX) { CELL; HERE(y) += 1; }"""))
+    y = np.zeros((8, 2))
+    with ct.tasks("cpu/1", cores=2) as pool:
+        future = pool.submit(ct.hybrid(told, cut={"y": ct.Row}, shares=shares), y)
+        assert future.result(60) is None and (y == 1).all()
+        pool.wait(60)
+        assert pool.report().n_jobs == (1 if shares == (1, 0) else 3), "one side does it at once"
