@@ -8,6 +8,7 @@ is a small share of the run, as COSP asks (Sabne, Sakdhnagool, Eigenmann 2013).
 # docs/decisions/0079-chunks-and-slots-are-tuned-too.md
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -101,6 +102,8 @@ class SizeChooser:
         self._seen: dict[Size, Seen] = {}
         self._is_warm, self._rests = False, False
         self._making_s, self._left = 0.0, 0
+        self._wanted: tuple[Point, Size] | None = None      # what is tried next, where that pays
+        self._choosing_s = 0.0      # on this rank, since the last part of the run
 
     @property
     def width(self) -> int:
@@ -129,14 +132,17 @@ class SizeChooser:
         """
         if self.over or not n_steps:
             return
-        everyone = self._comm.allgather((seconds, self._making_s, self._look(self.size)))
-        seconds, self._making_s = (max(of) for of in zip(*(one[:2] for one in everyone)))
+        mine = seconds, self._making_s, self._choosing_s
+        here = self._look(self.size) if self.wants_to_look else None
+        everyone = self._comm.allgather((mine, here))
+        seconds, self._making_s, choosing_s = (max(of) for of in zip(*(one for one, _ in everyone)))
+        self._choosing_s = 0.0
         self._left -= n_steps
         is_trial = bool(self._seen) and not self._rests
         at_best_s = n_steps * self._best_s if is_trial else seconds
         begins = not (self._is_warm or self._rests)
-        self._allowance.ran(seconds + begins * self._making_s, at_best_s)
-        seen = [one for _, _, one in everyone if one is not None]
+        self._allowance.ran(seconds + choosing_s + begins * self._making_s, at_best_s)
+        seen = [one for _, one in everyone if one is not None]
         if self._rests:         # more of the run is known
             self._next()
         elif not self._is_warm:
@@ -165,8 +171,11 @@ class SizeChooser:
 
     def _next(self) -> None:
         """Go on with what is tried next, where that is worth it; else with the best one."""
-        found = self._candidate()
+        start = time.perf_counter()
+        found = self._wanted or self._candidate()
+        self._choosing_s += time.perf_counter() - start
         self._rests = found is not None and not self._pays(found[1])
+        self._wanted = found if self._rests else None
         if found is None:
             self.over = True
             if self._kept is not None and self._comm.rank == 0:
