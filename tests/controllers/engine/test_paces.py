@@ -94,7 +94,7 @@ def test_random_cases_have_all_kinds_of_plans() -> None:
     assert plans == {PacedPlan, RoundPlan, Plan}
 
 
-@pytest.mark.parametrize("number", sample(CASES, 40))
+@pytest.mark.parametrize("number", sample(CASES, 60))
 def test_devices_that_run_at_any_time(number: int) -> None:
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)

@@ -312,6 +312,7 @@ for zero_copy in WAYS:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("ways", sample([[True], [False, True]], 2), ids=str)
 def test_two_ranks_hold_blocks_in_turn_redistribute_and_share_files(
     folder: Path, ways: list[bool]
