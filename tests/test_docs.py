@@ -27,8 +27,8 @@ SLOW = {    # what takes long
     ),
     "python": (
         "README", "arbiter", "arrays", "balance", "boundaries", "checkpoints", "controllers",
-        "failures", "fields", "hybrid", "integrity", "kernels", "looking", "programs",
-        "reductions", "tuning", "workspace",
+        "failures", "fields", "hybrid", "integrity", "kernels", "looking", "output",
+        "programs", "reductions", "tuning", "workspace",
     ),
     "pycon": ("checking", "chunks"),
 }

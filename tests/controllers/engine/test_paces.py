@@ -67,7 +67,7 @@ def run_case(number: int, executors: Sequence[Executor], way: ExchangeWay) -> se
     return seen
 
 
-@pytest.mark.parametrize("number", sample([*CASES[10:], *CASES[:10]], 25))
+@pytest.mark.parametrize("number", sample([*CASES[12:], *CASES[:12]], 30))
 def test_random_programs_on_places_with_unlike_launches(number: int) -> None:
     rng = random.Random(number)
     places = range(len(random_paces(number).lengths))

@@ -70,7 +70,9 @@ class Traffic:
         return counted
 
 
-@pytest.mark.parametrize(("devices", "zero_copy"), TWO)
+@pytest.mark.parametrize(("devices", "zero_copy"), [
+    TWO[0], pytest.param(*TWO[1].values, id=TWO[1].id, marks=[two_cores, pytest.mark.whole]), TWO[2]
+])  # fmt: skip
 def test_a_run_goes_on_as_if_undisturbed_and_only_the_difference_moves(
     devices: Any, zero_copy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
