@@ -22,16 +22,17 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SLOW = {    # what takes long
     "sh": (
         "README", "balance", "checking", "estimates", "explain", "failures", "integrity",
-        "kernels", "looking", "performance", "reductions", "troubleshooting", "tuning",
+        "kernels", "looking", "performance", "reductions", "tasks", "troubleshooting",
+        "tuning",
     ),
     "python": (
         "README", "arbiter", "arrays", "balance", "boundaries", "checkpoints", "controllers",
-        "failures", "fields", "hybrid", "kernels", "looking", "programs", "reductions", "tuning",
-        "workspace",
+        "failures", "fields", "hybrid", "integrity", "kernels", "looking", "output",
+        "programs", "reductions", "tuning", "workspace",
     ),
     "pycon": ("checking", "chunks"),
 }
-QUICK = ["docs/hitmap.md", "docs/integrity.md", "docs/placement.md", "docs/plan.md"]
+QUICK = ["docs/hitmap.md", "docs/placement.md", "docs/plan.md"]
 
 
 def pages_with(language: str) -> list[object]:

@@ -59,6 +59,7 @@ def test_each_application_has_the_extent_that_is_wanted_and_runs(name: str) -> N
 TOOL = Path(__file__).parents[3] / "tools/compare_applications.py"
 
 
+@pytest.mark.whole
 def test_the_tool_finds_the_same_bits_on_parts_and_says_so(tmp_path: Path) -> None:
     names = ["jacobi_2d4"]
     words = [sys.executable, str(TOOL), *names]

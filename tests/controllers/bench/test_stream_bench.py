@@ -15,6 +15,7 @@ from controllers.cli.companions import folder
 from controllers.cli.main import main
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", sample(STREAMS, len(STREAMS)))
 def test_each_benchmark_passes_through_a_cap_of_a_quarter(
     name: str, monkeypatch: pytest.MonkeyPatch

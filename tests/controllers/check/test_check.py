@@ -97,7 +97,7 @@ def found_of_faults(request: pytest.FixtureRequest) -> dict[str, dict[str, objec
     return found
 
 
-@pytest.mark.parametrize("name", sample(FAULTS, 24))
+@pytest.mark.parametrize("name", sample(FAULTS, 200))
 def test_a_fault_of_the_engine_is_named(
     name: str, found_of_faults: dict[str, dict[str, object] | None]
 ) -> None:

@@ -67,7 +67,7 @@ def run_case(number: int, executors: Sequence[Executor], way: ExchangeWay) -> se
     return seen
 
 
-@pytest.mark.parametrize("number", sample([*CASES[10:], *CASES[:10]], 25))
+@pytest.mark.parametrize("number", sample([*CASES[12:], *CASES[:12]], 30))
 def test_random_programs_on_places_with_unlike_launches(number: int) -> None:
     rng = random.Random(number)
     places = range(len(random_paces(number).lengths))
@@ -94,7 +94,7 @@ def test_random_cases_have_all_kinds_of_plans() -> None:
     assert plans == {PacedPlan, RoundPlan, Plan}
 
 
-@pytest.mark.parametrize("number", sample(CASES, 40))
+@pytest.mark.parametrize("number", sample(CASES, 60))
 def test_devices_that_run_at_any_time(number: int) -> None:
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)

@@ -264,6 +264,7 @@ def test_a_launch_that_is_bound_later_takes_the_turn_of_the_others():
         assert folding.accumulators["max"] == Accumulator.of("max", numbers)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "missing", sample(["cl_khr_int64_extended_atomics", "cl_khr_int64_base_atomics"], 2)
 )

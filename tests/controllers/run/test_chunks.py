@@ -33,7 +33,7 @@ def expected(n_steps: int, periodic: bool = False) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("parts", "boundary"), sample(product([3, 2], ["fixed", "mirror", "periodic"]), 5)
+    ("parts", "boundary"), sample(product([3, 2], ["fixed", "mirror", "periodic"]), 6)
 )
 def test_a_cap_of_a_part_of_the_field(parts: int, boundary: Any) -> None:
     start = np.random.default_rng(1).random((240, 100), dtype=np.float32)

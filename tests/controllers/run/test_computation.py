@@ -70,7 +70,9 @@ class Traffic:
         return counted
 
 
-@pytest.mark.parametrize(("devices", "zero_copy"), TWO)
+@pytest.mark.parametrize(("devices", "zero_copy"), [
+    TWO[0], pytest.param(*TWO[1].values, id=TWO[1].id, marks=[two_cores, pytest.mark.whole]), TWO[2]
+])  # fmt: skip
 def test_a_run_goes_on_as_if_undisturbed_and_only_the_difference_moves(
     devices: Any, zero_copy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +314,7 @@ for zero_copy in WAYS:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("ways", sample([[True], [False, True]], 2), ids=str)
 def test_two_ranks_hold_blocks_in_turn_redistribute_and_share_files(
     folder: Path, ways: list[bool]

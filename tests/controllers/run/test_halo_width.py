@@ -257,6 +257,7 @@ print("all right", flush=True)
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("widths", sample([[4], [1, 4, "auto"]], 2))
 def test_ranks_whose_messages_are_slow_have_the_same_bits(widths: list[Any]) -> None:
     job = run_ranks(2, JOB.replace("WIDTHS", repr(widths)), env=helpers_path())

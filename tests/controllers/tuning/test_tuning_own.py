@@ -154,6 +154,7 @@ __kernel void line(__global const VALUE *restrict u, __global VALUE *restrict u_
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("is_wrong", sample([True, False], 2))
 def test_numbers_of_steps_are_candidates_and_must_give_what_single_ones_do(is_wrong: bool) -> None:
     text = TWICE.replace("near[1]) / 2", "near[1]) / 3") if is_wrong else TWICE
