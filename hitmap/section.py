@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,13 @@ class Section:
 
     ranges: tuple[range, ...]
     dropped: tuple[bool, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:     # sections are used again and again
+        return hash((self.ranges, self.dropped))
 
     @classmethod
     def of(cls, index: object, extent: Sequence[int]) -> Section:

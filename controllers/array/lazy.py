@@ -182,17 +182,14 @@ class Lazy(Distributed):
     It has the values of when it was written down, whatever is assigned to the fields later.
     """
 
-    __slots__ = "__weakref__", "_array", "_home", "_is_lost", "_number", "arrays", "frame", "term"
+    __slots__ = "__weakref__", "_array", "_home", "_is_lost", "arrays", "frame", "term"
     arrays: Arrays
 
     def __init__(self, arrays: Arrays, term: Term, frame: Frame) -> None:
         self.arrays, self.term, self.frame = arrays, term, frame
         self._array: npt.NDArray[Any] | None = None     # while it is on the host
         self._is_lost = False
-        self._number = arrays.living.add(self)
-
-    def __del__(self) -> None:
-        self.arrays.living.drop(self._number)
+        arrays.living.add(self)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -38,16 +38,13 @@ class WholeField(Protocol):
 class FieldSlice(Distributed):
     """Some cells of a field: `run.u[1:-1]`."""
 
-    __slots__ = ("__weakref__", "_field", "_kept", "_name", "_number", "_section", "_unit")
+    __slots__ = ("__weakref__", "_field", "_kept", "_name", "_section", "_unit")
 
     def __init__(self, field: WholeField, section: Section) -> None:
         self._field, self._section = field, section
         self._unit, self._name = unit(section), field.fields[0]
         self._kept: Lazy | npt.NDArray[Any] | None = None
-        self._number = field.arrays.living.add(self)
-
-    def __del__(self) -> None:
-        self._field.arrays.living.drop(self._number)
+        field.arrays.living.add(self)
 
     @property
     def arrays(self) -> Arrays:
