@@ -98,7 +98,7 @@ class Distributed(Reduced, Operators):
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
 
     def computed(self, function: Callable[..., Any], one: Any, other: Any) -> Any:
-        return computed(function, (one, other))
+        return _applied(function, (one, other))
 
     def where(self, mask: Distributed) -> Chosen:
         """The cells where a mask holds, one after another: `u[u > 0]`, `u.max(where=u > 0)`."""
@@ -282,15 +282,16 @@ def computed(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
             return np.asarray(made) if operand is None else Lazy(made.arrays, *operand)
         if made is not None:
             return made
+    return _applied(function, inputs)
+
+
+def _applied(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """The same of a function that devices have."""
     found = matched(inputs) or fitted(function, inputs)
     if isinstance(found, list):
         return function(*found)
     arrays, terms, frame = found
-    return _made(arrays, apply(function, terms, arrays.math), frame)
-
-
-def _made(arrays: Arrays, term: Term, frame: Frame) -> Lazy:
-    lazy = Lazy(arrays, term, frame)
-    if term.size > LARGEST:
+    lazy = Lazy(arrays, apply(function, terms, arrays.math), frame)
+    if lazy.term.size > LARGEST:
         lazy.hold()
     return lazy

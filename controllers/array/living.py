@@ -58,7 +58,7 @@ class Living:
         """Whether there is no other, and no rank to ask, as mostly."""
         if len(self._known) > 1 or self._comm.size > 1:
             return False
-        return all([known() is one for known in self._known])
+        return all(known() is one for known in self._known)
 
     def those(
         self, concerned: Callable[[Holder], bool], *, agreed: bool = True

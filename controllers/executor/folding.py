@@ -206,7 +206,7 @@ class DeviceFolding:
         word, extreme = 0, 0
         words, by_box = self._merged() if self._in_words else (
             self._result[: self._n_words],
-            self._result[self._n_words :].reshape(self._n_boxes, self._n_extremes, OF_SLOT),
+            self._result[self._n_words :].reshape(-1, self._n_extremes, OF_SLOT).tolist(),
         )  # fmt: skip
         for one in self._values:
             if one.kind == "sum":
@@ -215,28 +215,29 @@ class DeviceFolding:
                 word += n
             else:
                 parts = [self._extreme(one, slots[extreme]) for slots in by_box]
-                empty = () if parts else (Accumulator.empty(one.kind, one.dtype),)
-                yield one.name, reduce(Accumulator.merged, [*parts, *empty])
+                found = parts or [Accumulator.empty(one.kind, one.dtype)]
+                yield one.name, reduce(Accumulator.merged, found)
                 extreme += 1
 
-    def _merged(self) -> tuple[Words, Words]:
+    def _merged(self) -> tuple[Words, list[list[list[int]]]]:
         """The words of all sums, and the extremes as those of one box, from all vectors."""
-        vectors = self._result.reshape(COPIES, -1)
-        halves = vectors.view(np.uint32)    # little-endian
-        slots, at = np.zeros((1, self._n_extremes, OF_SLOT), np.int64), self._n_words
-        for number, one in enumerate(each for each in self._values if each.kind != "sum"):
-            if words_of(one) == 1:
-                low, high = np.maximum.reduce(halves[:, 2 * at : 2 * at + 2]).tolist()
-                slots[0, number, :2] = low if is_most(one) else high, low - (1 << 31)
+        vectors, slots, at = self._result.reshape(COPIES, -1), [], self._n_words
+        for one in self._values:
+            if one.kind == "sum":
+                continue
+            if words_of(one) == 1:      # little-endian
+                halves = vectors.view(np.uint32)[:, 2 * at : 2 * at + 2]
+                low, high = np.maximum.reduce(halves).tolist()
+                slots.append([low if is_most(one) else high, low - (1 << 31), 0])
             else:
-                most = int(vectors.view(np.uint64)[:, at].max())
-                slots[0, number, :2] = most != 0, most - (1 << 63)
+                most = int(np.maximum.reduce(vectors.view(np.uint64)[:, at]))
+                slots.append([most != 0, most - (1 << 63), 0])
             at += words_of(one)
-        return np.add.reduce(vectors[:, : self._n_words]), slots
+        return np.add.reduce(vectors[:, : self._n_words]), [slots]
 
-    def _extreme(self, one: FoldValue, slot: Words) -> Accumulator:
+    def _extreme(self, one: FoldValue, slot: Sequence[int]) -> Accumulator:
         """That of one box."""
-        seen, key, place = slot.tolist()
+        seen, key, place = slot
         if one.kind in ("any", "all"):
             return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
         of_32_bits = self._in_words and words_of(one) == 1

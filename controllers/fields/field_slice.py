@@ -16,7 +16,7 @@ from controllers.array.arrays import Arrays
 from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Operand, unit
 from controllers.array.source import Source
-from controllers.array.term import Leaf
+from controllers.array.term import leaf_of
 from hitmap.section import Section
 
 FEW = 1 << 16       # cells that are kept on the host
@@ -74,7 +74,7 @@ class FieldSlice(Distributed):
         if self._unit is None or self._kept is not None:
             return None
         start, frame = self._unit
-        return Leaf(self.arrays.fields[self._name], start), frame
+        return leaf_of(self._field.arrays.fields[self._name], start), frame
 
     def reads(self, sources: Set[Source], views: bool) -> bool:
         """Whether it is to be computed before these change."""

@@ -247,20 +247,22 @@ def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
 
 
 def test_a_launch_that_is_bound_later_takes_the_turn_of_the_others():
+    """However the host comes to know of what was folded: by a download, or in the memory itself."""
     program = program_of(2, "float32", False, False, ("max",))
     domain = Shape.of_extent((8, 64))
     sweep = Sweep.over(program.stages[0], domain, (False, False))
     tile = executor().tile(Geometry.dense(domain), np.dtype("float32"))
     folding = executor().folding(program, sweep, [domain])
     around = Surroundings.usual(program, domain)
-    for most in (3, 2):
+    for most, merge in ((3, "command"), (2, "reading"), (1, "reading"), (0, "command")):
         launch = executor().launch_command(
             program, sweep, {"u": tile}, {}, domain, around, folding, 0
         )
         numbers = np.full(domain.extent, most, "float32")
         executor().move_to(tile, domain, numbers)
-        launch(None)
-        folding.command(None).wait()
+        launched = launch(None)
+        getattr(folding, merge)(None).wait()
+        launched.wait()
         assert folding.accumulators["max"] == Accumulator.of("max", numbers)
 
 
