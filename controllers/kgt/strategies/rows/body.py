@@ -201,8 +201,7 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         lanes=config.lanes, n_rows=n_rows,
         before="< kgt_end" if is_noted(stage) else f"<= item_cells - {2 * config.lanes - 1}",
         compute=_for_rows(n_rows, [*outer, f"item_values[item] = {value};"]),
-        ahead=ahead,
-        kind=_kind(stage),
+        ahead=ahead, kind=_kind(stage),
         store=_stored_rows(program, stage, config),
     )
     if is_noted(stage):
