@@ -298,7 +298,8 @@ def test_sums_of_floats_need_a_device_that_computes_in_float64():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "kind"), sample(list(product(("float32", "float64"), (*HARD, *range(15, 22)))), 6)
+    ("dtype", "kind"),
+    sample(list(product(("float32", "float64"), (*HARD[1:], *range(15, 22)))), 17),
 )
 def test_one_sum_beside_what_is_stored_is_exact_whatever_a_block_has(dtype, kind):
     """Also of numbers whose sizes differ by as many powers of 2 as a block may just have."""
