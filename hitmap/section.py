@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,13 @@ class Section:
 
     ranges: tuple[range, ...]
     dropped: tuple[bool, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:     # sections are used again and again
+        return hash((self.ranges, self.dropped))
 
     @classmethod
     def of(cls, index: object, extent: Sequence[int]) -> Section:
@@ -151,16 +158,18 @@ class Section:
 
 def _key(given: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What equal indices share, of Python's numbers, slices of them and ...; None of others."""
-    found = []
+    found: list[Any] = []
     for one in given:
         if type(one) is slice:
-            one = one.start, one.stop, one.step
-            for part in one:
+            first, end, step = one.start, one.stop, one.step
+            for part in (first, end, step):
                 if part is not None and type(part) is not int:
                     return None
-        elif type(one) is not int and one is not ...:
+            found.append((first, end, step))
+        elif type(one) is int or one is ...:
+            found.append(one)
+        else:
             return None
-        found.append(one)
     return tuple(found)
 
 

@@ -73,6 +73,74 @@ KGT_INLINE void kgt_lanes_add_float(
         sum->first = first;
 }
 
+// A block of numbers of which the largest size and the least but 0 are noted: where these are near
+// each other no addition is rounded.  At most KGT_BLOCK numbers in each lane, of a float64 two parts.
+#define KGT_BLOCK 512
+typedef struct { KGT_HALF(double) high; KGT_HALF(uint) most, least; } kgt_block_float;
+typedef struct { KGT_DOUBLES high, low; KGT_HALF(double) most, least; } kgt_block_double;
+#define KGT_NO_BLOCK_float {0, 0, UINT_MAX}
+#define KGT_NO_BLOCK_double {0, 0, 0, INFINITY}
+
+KGT_INLINE void kgt_block_take_float(kgt_block_float *block, const KGT_FLOATS value)
+{
+    const KGT_WHOLE(uint) size = KGT_BITS(uint, value) & INT_MAX, less = size - 1;   // 0 is large
+    const KGT_HALF(uint) most = size.lo > size.hi ? size.lo : size.hi;
+    const KGT_HALF(uint) least = less.lo < less.hi ? less.lo : less.hi;
+    block->high += __builtin_convertvector(value.lo, KGT_HALF(double))
+        + __builtin_convertvector(value.hi, KGT_HALF(double));
+    block->most = most > block->most ? most : block->most;
+    block->least = least < block->least ? least : block->least;
+}
+
+KGT_INLINE void kgt_block_take_double(kgt_block_double *block, const KGT_DOUBLES value)
+{
+    const KGT_DOUBLES high = KGT_MASKED(value, ~0x3ffffffL), size = KGT_MASKED(value, LONG_MAX);
+    const KGT_DOUBLES some = KGT_BITS(double, KGT_BITS(long, size) | (value == 0));   // no 0
+    const KGT_HALF(double) most = size.lo > size.hi ? size.lo : size.hi;
+    block->high += high;
+    block->low += value - high;
+    block->most = most > block->most ? most : block->most;
+    block->least = some.lo < block->least ? some.lo : block->least;
+    block->least = some.hi < block->least ? some.hi : block->least;
+}
+
+// a block to the sums, unless something may be rounded, or is not finite
+KGT_CALLED int kgt_block_end_float(
+    const kgt_block_float *block, kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one,
+    __global long *digits, const int lowest)
+{
+    uint most = 0, least = UINT_MAX;
+    for (int lane = 0; lane < KGT_LANES / 2; ++lane) {
+        most = max(most, ((const uint *)&block->most)[lane]);
+        least = min(least, ((const uint *)&block->least)[lane]);
+    }
+    // 2 KGT_BLOCK numbers below 2^(most + 1) whose last bits are 2^(least - 23) or more have 53 bits
+    if (least != UINT_MAX
+            && (most >= 0x7f800000 || (int)(most >> 23) - (int)(least + 1 >> 23) > 19))
+        return 0;
+    const KGT_DOUBLES high = (KGT_DOUBLES)(block->high, (KGT_HALF(double))(0));
+    kgt_lanes_add_double(sum, further, one, digits, lowest, high);
+    return 1;
+}
+
+KGT_CALLED int kgt_block_end_double(
+    const kgt_block_double *block, kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one,
+    __global long *digits, const int lowest)
+{
+    ulong most = 0, least = ULONG_MAX;
+    for (int lane = 0; lane < KGT_LANES / 2; ++lane) {
+        most = max(most, ((const ulong *)&block->most)[lane]);
+        least = min(least, ((const ulong *)&block->least)[lane]);
+    }
+    const KGT_DOUBLES high = block->high, low = block->low;
+    // the high parts' last bits are 2^(least - 26) or more, the low parts are below 2^(most - 26)
+    if ((int)(most >> 52) - (int)(least >> 52) > 17 || kgt_rests(high - high))
+        return 0;
+    kgt_lanes_add_double(sum, further, one, digits, lowest, high);
+    kgt_lanes_add_double(sum, further, one, digits, lowest, low);
+    return 1;
+}
+
 // Where the processor tells whether any addition was rounded, many numbers are added without a test,
 // and in the usual way where it says so.  Of a float64 two parts of half the bits are added.
 #ifdef __x86_64__
@@ -106,7 +174,7 @@ KGT_INLINE void kgt_part_double(kgt_parts_of_lanes *parts, const KGT_DOUBLES val
 }
 
 // the parts to the sums, unless something was rounded since, or is not finite
-KGT_INLINE int kgt_lanes_add_parts(
+KGT_CALLED int kgt_lanes_add_parts(
     kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
     const int lowest, kgt_parts_of_lanes *parts)
 {

@@ -71,7 +71,9 @@ KINDS: dict[str, Callable[[Any], object]] = {
     "five operands": fused, "a star of slices": star, "two slices": moved,
     "+= by another number": scaled, "where": chosen, "a mask": masked,
     "a sum": lambda run: run.a.sum(), "a maximum": lambda run: np.abs(run.a - run.b).max(),
-    "vdot": lambda run: np.vdot(run.a, run.b),
+    "vdot": lambda run: np.vdot(run.a, run.b), "a norm": lambda run: np.linalg.norm(run.a),
+    "argmax": lambda run: run.a.argmax(), "any": lambda run: (run.a > 3).any(),
+    "a norm of a difference": lambda run: np.linalg.norm(run.a - run.b),
 }  # fmt: skip
 
 

@@ -243,7 +243,7 @@ class Arrays:
         ValueError on all ranks where a least or a greatest one of no cells is asked for.
         """
         numbers = term.numbers if over is None else term.numbers + over.numbers
-        key = (kind, frame, term.key, None if over is None else over.key)
+        key = (kind, frame.extent, term.key, None if over is None else over.key)
         self.owner.begin(kind, lambda: {"expression": repr(key), "numbers": numbers})
         found = anchor(term)
         assert found is not None, "an expression of fields"

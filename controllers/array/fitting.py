@@ -33,11 +33,13 @@ def matched(inputs: Sequence[Any]) -> Matched | None:
         if type(one) is float or type(one) is int:
             terms.append(one)
             continue
-        if isinstance(one, (np.integer, np.floating)):
+        if not isinstance(one, Reduced):
+            if not isinstance(one, (np.integer, np.floating)):
+                return None
             terms.append(one)
             is_plain = False
             continue
-        operand = one.operand() if isinstance(one, Reduced) else None
+        operand = one.operand()
         if operand is None:
             return None
         term, its = operand

@@ -98,7 +98,7 @@ class Distributed(Reduced, Operators):
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
 
     def computed(self, function: Callable[..., Any], one: Any, other: Any) -> Any:
-        return computed(function, (one, other))
+        return _applied(function, (one, other))
 
     def where(self, mask: Distributed) -> Chosen:
         """The cells where a mask holds, one after another: `u[u > 0]`, `u.max(where=u > 0)`."""
@@ -182,17 +182,14 @@ class Lazy(Distributed):
     It has the values of when it was written down, whatever is assigned to the fields later.
     """
 
-    __slots__ = "__weakref__", "_array", "_home", "_is_lost", "_number", "arrays", "frame", "term"
+    __slots__ = "__weakref__", "_array", "_home", "_is_lost", "arrays", "frame", "term"
     arrays: Arrays
 
     def __init__(self, arrays: Arrays, term: Term, frame: Frame) -> None:
         self.arrays, self.term, self.frame = arrays, term, frame
         self._array: npt.NDArray[Any] | None = None     # while it is on the host
         self._is_lost = False
-        self._number = arrays.living.add(self)
-
-    def __del__(self) -> None:
-        self.arrays.living.drop(self._number)
+        arrays.living.add(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -285,15 +282,16 @@ def computed(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
             return np.asarray(made) if operand is None else Lazy(made.arrays, *operand)
         if made is not None:
             return made
+    return _applied(function, inputs)
+
+
+def _applied(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """The same of a function that devices have."""
     found = matched(inputs) or fitted(function, inputs)
     if isinstance(found, list):
         return function(*found)
     arrays, terms, frame = found
-    return _made(arrays, apply(function, terms, arrays.math), frame)
-
-
-def _made(arrays: Arrays, term: Term, frame: Frame) -> Lazy:
-    lazy = Lazy(arrays, term, frame)
-    if term.size > LARGEST:
+    lazy = Lazy(arrays, apply(function, terms, arrays.math), frame)
+    if lazy.term.size > LARGEST:
         lazy.hold()
     return lazy

@@ -45,24 +45,20 @@ class Living:
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
-        self._known: dict[int, ReferenceType[Holder]] = {}
+        self._known: dict[ReferenceType[Holder], int] = {}
+        self._drop = self._known.pop    # what nobody can look at any more
         self._n_made = 0
 
-    def add(self, one: Holder) -> int:
-        """A number for one that has just been made."""
-        self._n_made = number = self._n_made + 1
-        self._known[number] = ref(one)
-        return number
-
-    def drop(self, number: int) -> None:
-        """Nobody can look at it any more."""
-        self._known.pop(number, None)
+    def add(self, one: Holder) -> None:
+        """One that has just been made gets a number."""
+        self._n_made += 1
+        self._known[ref(one, self._drop)] = self._n_made
 
     def is_alone(self, one: object = None) -> bool:
         """Whether there is no other, and no rank to ask, as mostly."""
         if len(self._known) > 1 or self._comm.size > 1:
             return False
-        return all(known() is one for known in self._known.values())
+        return all(known() is one for known in self._known)
 
     def those(
         self, concerned: Callable[[Holder], bool], *, agreed: bool = True
@@ -79,7 +75,7 @@ class Living:
 
     def mine(self, concerned: Callable[[Holder], bool]) -> dict[int, Holder]:
         """Those of this rank, by number, in the order in which they were made."""
-        living = {n: one() for n, one in self._known.items()} if self._known else {}
+        living = {n: one() for one, n in [*self._known.items()]} if self._known else {}
         return {n: one for n, one in living.items() if one is not None and concerned(one)}
 
     def told(self, found: Mapping[int, Holder]) -> tuple[int, ...]:

@@ -69,12 +69,14 @@ class LightFold:
         self, launches: Sequence[Command], parts: Sequence[Folding],
         empties: Mapping[str, Accumulator],
     ) -> None:  # fmt: skip
-        self.commands = [*launches, *(part.command for part in parts)]
+        self.commands = [*launches, *(part.reading for part in parts)]
         self._parts, self._empties = parts, empties
 
     def found(self, comm: Communicator) -> dict[str, Accumulator]:
         """Once the commands are complete, by name.  Collective."""
         parts = [part.accumulators for part in self._parts]
+        if len(parts) == comm.size == 1:
+            return dict(parts[0])
         mine = {
             name: reduce(Accumulator.merged, [part[name] for part in parts]) if parts else empty
             for name, empty in self._empties.items()

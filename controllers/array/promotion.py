@@ -52,6 +52,21 @@ class Rule(NamedTuple):
 
 def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> Term:
     """The term that a function makes of terms and of plain numbers."""
+    for one in operands:        # 0.0 and -0.0 would be the same
+        if type(one) is float or not (type(one) is int or one.lasts):
+            return _applied(function, operands, math)
+    return _lasting(function, tuple(operands), math)
+
+
+@lru_cache(maxsize=1024)
+def _lasting(function: Callable[..., Any], operands: tuple[Any, ...], math: Math) -> Term:
+    """The same, made once: programs use the same ones again and again."""
+    term = _applied(function, operands, math)
+    term.lasts = True
+    return term
+
+
+def _applied(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> Term:
     kinds = tuple([_WEAK.get(type(one)) or one.kind for one in operands])
     rule = _rule(function, kinds, math)
     if rule.is_bare:
@@ -79,6 +94,17 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 def converted(term: Term, dtype: str) -> Term:
     """The term in another dtype."""
+    return _lasting_conversion(term, dtype) if term.lasts else _converted(term, dtype)
+
+
+@lru_cache(maxsize=1024)
+def _lasting_conversion(term: Term, dtype: str) -> Term:
+    made = _converted(term, dtype)
+    made.lasts = True
+    return made
+
+
+def _converted(term: Term, dtype: str) -> Term:
     if dtype == "bool":
         return term if term.kind == CONDITION else _operand(term, term.kind, (TESTED, ""), True)
     if term.kind == CONDITION:

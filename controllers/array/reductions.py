@@ -140,13 +140,13 @@ def of_host(kind: FoldKind, values: npt.NDArray[Any]) -> Any:
 
 def dot(one: Any, other: Any) -> float:
     """The sum of the products in float64, each rounded once."""
-    return float(np.multiply(_real(one), _real(other)).sum())
+    return float((_real(one) * _real(other)).sum())
 
 
 def norm(array: Any) -> float:
     """The square root of the sum of squares."""
     real = _real(array)
-    return math.sqrt(np.multiply(real, real).sum())
+    return math.sqrt((real * real).sum())
 
 
 def _real(array: Any) -> Any:

@@ -17,11 +17,13 @@ Half: TypeAlias = tuple[bool, ...]
 class Source:
     """Values by cell.  key: equal for sources that can stand for each other in bound kernels.
 
-    changes: whether they may be assigned, so that expressions are computed before.
+    changes: whether they may be assigned, so that expressions are computed before.  lasts: whether
+    nothing is freed with it, so that it may be kept.
     """
 
     __slots__ = ("dtype", "half", "home", "key", "kind")
     changes = True
+    lasts = False
 
     def assigned(self) -> None:
         """Some cells are others now."""
@@ -35,6 +37,7 @@ class FieldSource(Source):
     """A field of the computation, as it is when the expression is computed."""
 
     __slots__ = ("name",)
+    lasts = True
 
     def __init__(self, name: str, dtype: str, half: Half) -> None:
         super().__init__(name, dtype, name, half)

@@ -6,6 +6,7 @@ that meet floats are no part of it, they are arguments of the kernel.
 """
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias, Union
 
 from controllers.array.source import Source
@@ -16,11 +17,15 @@ _NONE: frozenset[Source] = frozenset()
 
 
 class _Known:
-    """What is known of every term.  size: its operations; numbers: the arguments, in order."""
+    """What is known of every term.  size: its operations; numbers: the arguments, in order.
 
-    __slots__ = ("key", "kind", "numbers", "size", "sources")
+    lasts: whether it is kept, to be found when the same is written again.
+    """
+
+    __slots__ = ("key", "kind", "lasts", "numbers", "size", "sources")
     key: Any
     kind: Kind
+    lasts: bool
     numbers: tuple[float, ...]
     size: int
     sources: frozenset[Source]
@@ -33,7 +38,7 @@ class Leaf(_Known):
 
     def __init__(self, source: Source, start: Steps) -> None:
         self.source, self.start = source, start
-        self.kind = source.kind
+        self.kind, self.lasts = source.kind, source.lasts
         self.key = (source.key, start)
         self.numbers = ()
         self.sources = frozenset((source,))
@@ -49,6 +54,7 @@ class Number(_Known):
         self.value, self.kind = value, kind
         self.key = ("number", value) if constant else "argument"
         self.numbers = () if constant else (float(value),)
+        self.lasts = False
         self.sources = _NONE
         self.size = 1
 
@@ -60,6 +66,7 @@ class Apply(_Known):
 
     def __init__(self, symbol: str, kind: Kind, operands: tuple[Term, ...]) -> None:
         self.symbol, self.kind, self.operands = symbol, kind, operands
+        self.lasts = False
         if len(operands) == 2:      # mostly
             one, other = operands
             self.numbers = one.numbers + other.numbers
@@ -81,11 +88,19 @@ class Slid(_Known):
     def __init__(self, term: Term, steps: Steps) -> None:
         self.term, self.steps = term, steps
         self.kind, self.numbers, self.sources = term.kind, term.numbers, term.sources
-        self.size = term.size
+        self.size, self.lasts = term.size, False
         self.key = ("at", steps, term.key)
 
 
 Term: TypeAlias = Union[Leaf, Number, Apply, Slid]
+
+
+def leaf_of(source: Source, start: Steps) -> Leaf:
+    """The cells of a source from `start` on."""
+    return _lasting_leaf(source, start) if source.lasts else Leaf(source, start)
+
+
+_lasting_leaf = lru_cache(maxsize=1024)(Leaf)
 
 
 def slid(term: Term, steps: Steps) -> Term:
@@ -93,7 +108,7 @@ def slid(term: Term, steps: Steps) -> Term:
     if not any(steps) or isinstance(term, Number):
         return term
     if isinstance(term, Leaf):
-        return Leaf(term.source, added(term.start, steps))
+        return leaf_of(term.source, added(term.start, steps))
     return Slid(term, steps)
 
 

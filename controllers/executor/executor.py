@@ -35,8 +35,8 @@ Copied: TypeAlias = tuple[Linear, Linear, Sequence[tuple[Strided, Strided]]]
 class Folding(Protocol):
     """Takes what the launches of a sweep at a place fold, and merges it.
 
-    accumulators: of each fold, once `command` is complete, until the next launch.  nbytes: of
-    memory on the device.
+    accumulators: of each fold, once `command` is complete, until the next launch.  reading: the
+    same for a host that waits for the launches, too.  nbytes: of memory on the device.
     """
 
     @property
@@ -45,6 +45,8 @@ class Folding(Protocol):
     def nbytes(self) -> int: ...
     @property
     def command(self) -> Command: ...
+    @property
+    def reading(self) -> Command: ...
 
 
 class Executor(Protocol):

@@ -40,6 +40,7 @@ from controllers.program.functions import FLOATS
 from hitmap.shape import Shape
 
 CPU_GROUP, GPU_GROUP = 1, 1024  # items that merge; without barriers a CPU compiles in less time
+_TURNS = tuple(map(np.int64, range(TURNS)))
 NAN_KEY = (1 << 63) - 1
 
 
@@ -57,7 +58,7 @@ class _Launch(NamedTuple):
 
     def take_turn(self, turn: int) -> None:
         """Which of the vectors it folds into from now on."""
-        set_scalar(self.kernel, self.number, np.int64(turn))
+        set_scalar(self.kernel, self.number, _TURNS[turn])
 
 
 class DeviceFolding:
@@ -78,9 +79,9 @@ class DeviceFolding:
         self._launches: list[_Launch] = []
         self._turn = 0
         self._n_slots = [0] * len(boxes)
-        self.digits = executor.constants(np.zeros(n_digits(values), np.int64))
+        self.digits, self._seen = executor.words(n_digits(values))
         self._download = Result(executor, n_result(values, len(boxes)))
-        self._result = self._download.array
+        self._result = self._download.array     # as it was read last
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
         self.nbytes = self.digits.size
@@ -123,6 +124,28 @@ class DeviceFolding:
             return AllOf(())
         return self._command(wait_for)
 
+    @property
+    def reading(self) -> Command:
+        """`command`, for a host that waits for the launches and looks before the next ones.
+
+        Where the host has the device's memory it reads there.
+        """
+        if not self._in_words or self._seen is None:
+            return self.command
+        by_turn = self._seen.reshape(TURNS, -1)
+
+        def read(wait_for: Sequence[Event] | None = None) -> Event:
+            self._result = by_turn[self._turn]
+            self._take_next_turn()
+            return AllOf(wait_for or ())
+
+        return read
+
+    def _take_next_turn(self) -> None:
+        self._turn = (self._turn + 1) % TURNS
+        for launch in self._launches:
+            launch.take_turn(self._turn)
+
     def _downloading(self) -> Command:
         """What downloads the vectors, and tells the launches whose turn is next."""
         lane, digits, n_words = self._executor.compute_lane, self.digits, len(self._result)
@@ -130,9 +153,8 @@ class DeviceFolding:
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             after = cl.enqueue_marker(lane.queue) if self._download.is_apart else None
             done = self._download.download(digits, after, self._turn * n_words)
-            self._turn = (self._turn + 1) % TURNS
-            for launch in self._launches:
-                launch.take_turn(self._turn)
+            self._result = self._download.array
+            self._take_next_turn()
             return done
 
         return command
@@ -147,7 +169,9 @@ class DeviceFolding:
         self.nbytes = memory_nbytes(self._values, self._n_slots)
         for launch in self._launches:
             launch.tell(slots, firsts)
-        target = executor.constants(self._result)
+        target, seen = executor.words(len(self._result))
+        if seen is not None:
+            self._result = seen
         kernel, sizes = self._parts()
         counts = COPIES, self._n_words, self._n_boxes, self._n_extremes
         memory = self.digits, slots, executor.constants(firsts), target
@@ -157,7 +181,8 @@ class DeviceFolding:
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = memory
         ) -> Event:
-            return download(target, enqueue_kernel(lane.queue, kernel, *sizes, None, wait_for))
+            merged = enqueue_kernel(lane.queue, kernel, *sizes, None, wait_for)
+            return merged if seen is not None else download(target, merged)
 
         return command
 
@@ -181,7 +206,7 @@ class DeviceFolding:
         word, extreme = 0, 0
         words, by_box = self._merged() if self._in_words else (
             self._result[: self._n_words],
-            self._result[self._n_words :].reshape(self._n_boxes, self._n_extremes, OF_SLOT),
+            self._result[self._n_words :].reshape(-1, self._n_extremes, OF_SLOT).tolist(),
         )  # fmt: skip
         for one in self._values:
             if one.kind == "sum":
@@ -190,28 +215,29 @@ class DeviceFolding:
                 word += n
             else:
                 parts = [self._extreme(one, slots[extreme]) for slots in by_box]
-                empty = () if parts else (Accumulator.empty(one.kind, one.dtype),)
-                yield one.name, reduce(Accumulator.merged, [*parts, *empty])
+                found = parts or [Accumulator.empty(one.kind, one.dtype)]
+                yield one.name, reduce(Accumulator.merged, found)
                 extreme += 1
 
-    def _merged(self) -> tuple[Words, Words]:
+    def _merged(self) -> tuple[Words, list[list[list[int]]]]:
         """The words of all sums, and the extremes as those of one box, from all vectors."""
-        vectors = self._result.reshape(COPIES, -1)
-        halves = vectors.view(np.uint32)    # little-endian
-        slots, at = np.zeros((1, self._n_extremes, OF_SLOT), np.int64), self._n_words
-        for number, one in enumerate(each for each in self._values if each.kind != "sum"):
-            if words_of(one) == 1:
-                low, high = halves[:, 2 * at : 2 * at + 2].max(axis=0).tolist()
-                slots[0, number, :2] = low if is_most(one) else high, low - (1 << 31)
+        vectors, slots, at = self._result.reshape(COPIES, -1), [], self._n_words
+        for one in self._values:
+            if one.kind == "sum":
+                continue
+            if words_of(one) == 1:      # little-endian
+                halves = vectors.view(np.uint32)[:, 2 * at : 2 * at + 2]
+                low, high = np.maximum.reduce(halves).tolist()
+                slots.append([low if is_most(one) else high, low - (1 << 31), 0])
             else:
-                most = int(vectors.view(np.uint64)[:, at].max())
-                slots[0, number, :2] = most != 0, most - (1 << 63)
+                most = int(np.maximum.reduce(vectors.view(np.uint64)[:, at]))
+                slots.append([most != 0, most - (1 << 63), 0])
             at += words_of(one)
-        return vectors[:, : self._n_words].sum(axis=0), slots
+        return np.add.reduce(vectors[:, : self._n_words]), [slots]
 
-    def _extreme(self, one: FoldValue, slot: Words) -> Accumulator:
+    def _extreme(self, one: FoldValue, slot: Sequence[int]) -> Accumulator:
         """That of one box."""
-        seen, key, place = slot.tolist()
+        seen, key, place = slot
         if one.kind in ("any", "all"):
             return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
         of_32_bits = self._in_words and words_of(one) == 1

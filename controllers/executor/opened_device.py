@@ -34,7 +34,7 @@ from controllers.kernel.build import where
 from controllers.kernel.crash import labelled
 from controllers.memory.allocation import device_memory, pinned_memory
 from controllers.memory.ledger import HostPurpose, Ledger, cap_for
-from controllers.memory.tile import Linear, Tile, host_tile_memory
+from controllers.memory.tile import Linear, Tile, aligned, host_tile_memory
 from controllers.process.waiter import Waiter
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided, whole_vectors
@@ -111,9 +111,8 @@ class OpenedDevice:
         if self.shares_host:
             stagger = STAGGER * self._n_tiles
             host = host_tile_memory(geometry.n_elements, dtype, self.ledger, stagger)
-            self._hosts[self._n_tiles] = host
-            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-            return Tile(geometry, dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
+            self._hosts[id(host)] = host
+            return Tile(geometry, dtype, host, self._in_place(host))
         nbytes = geometry.n_elements * dtype.itemsize
         buffer = device_memory(self.context, self.ledger, nbytes, "tiles")
         tile = Tile(geometry, dtype, None, buffer)
@@ -123,9 +122,11 @@ class OpenedDevice:
     def tile_in_place(self, geometry: Geometry, host: npt.NDArray[Any]) -> Tile:
         """A tile of memory that the host has, a flat array, in which kernels compute."""
         assert self.shares_host, "a device that computes in the host's memory"
+        return Tile(geometry, host.dtype, host, self._in_place(host))
+
+    def _in_place(self, host: npt.NDArray[Any]) -> cl.Buffer:
         access = cl.mem_flags.READ_WRITE if host.flags.writeable else cl.mem_flags.READ_ONLY
-        flags = access | cl.mem_flags.USE_HOST_PTR
-        return Tile(geometry, host.dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
+        return cl.Buffer(self.context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=host)
 
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Host memory for packed cells: pinned where that makes transfers faster."""
@@ -160,6 +161,15 @@ class OpenedDevice:
         buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")
         cl.enqueue_copy(self.compute, buffer, array)
         return buffer
+
+    def words(self, n_words: int) -> tuple[cl.Buffer, npt.NDArray[np.int64] | None]:
+        """Device memory of so many words, zeroed; and what the host sees of it, if it is shared."""
+        if not self.shares_host:
+            return self.constants(np.zeros(n_words, np.int64)), None
+        host = aligned(n_words, np.dtype(np.int64))
+        self._hosts[id(host)] = host
+        self.ledger.hold(host, host.nbytes, "constants")
+        return self._in_place(host), host
 
     def clear(self, tile: Tile) -> None:
         """All of `tile` becomes 0, halo and padding too; no kernel may be using it."""

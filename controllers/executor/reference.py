@@ -183,6 +183,8 @@ class HostFolding:
         """Merge them, at once."""
         return _at_once(self.merge)(wait_for)
 
+    reading = command
+
     def merge(self) -> None:
         """What the parts have come to is the result."""
         self.accumulators = {

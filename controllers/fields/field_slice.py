@@ -16,7 +16,7 @@ from controllers.array.arrays import Arrays
 from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Operand, unit
 from controllers.array.source import Source
-from controllers.array.term import Leaf
+from controllers.array.term import leaf_of
 from hitmap.section import Section
 
 FEW = 1 << 16       # cells that are kept on the host
@@ -38,16 +38,13 @@ class WholeField(Protocol):
 class FieldSlice(Distributed):
     """Some cells of a field: `run.u[1:-1]`."""
 
-    __slots__ = ("__weakref__", "_field", "_kept", "_name", "_number", "_section", "_unit")
+    __slots__ = ("__weakref__", "_field", "_kept", "_name", "_section", "_unit")
 
     def __init__(self, field: WholeField, section: Section) -> None:
         self._field, self._section = field, section
         self._unit, self._name = unit(section), field.fields[0]
         self._kept: Lazy | npt.NDArray[Any] | None = None
-        self._number = field.arrays.living.add(self)
-
-    def __del__(self) -> None:
-        self._field.arrays.living.drop(self._number)
+        field.arrays.living.add(self)
 
     @property
     def arrays(self) -> Arrays:
@@ -77,7 +74,7 @@ class FieldSlice(Distributed):
         if self._unit is None or self._kept is not None:
             return None
         start, frame = self._unit
-        return Leaf(self.arrays.fields[self._name], start), frame
+        return leaf_of(self._field.arrays.fields[self._name], start), frame
 
     def reads(self, sources: Set[Source], views: bool) -> bool:
         """Whether it is to be computed before these change."""

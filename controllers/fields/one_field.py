@@ -195,8 +195,11 @@ class OneField(FieldAccess, Indexed):
     def _section(self, verb: str, index: object) -> Section:
         """The cells of an index; what is wrong with it is an error on all ranks."""
         self.state.check_idle(verb)
-        extent = self.operand()[1].extent
-        return refuse_together(self.comm, lambda: Section.of(index, extent))
+        extent = self.arrays.whole(self._field)[1].extent
+        try:
+            return Section.of(index, extent)
+        except (IndexError, TypeError, ValueError):
+            return refuse_together(self.comm, lambda: Section.of(index, extent))
 
     @collective("fields", "section", "root", use="reads", beside="reads")
     def _read(self, section: Section, root: Root) -> Any:

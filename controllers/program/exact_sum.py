@@ -115,7 +115,7 @@ def normal(words: Words) -> Words:
     >>> normal(np.array([0, 0, 0, -1, 2**33, 0]))[3:].tolist()
     [4294967295, 4294967295, 1]
     """
-    if not (words[N_FLAGS:-1] >> BITS).any():   # it has that form
+    if not int(np.bitwise_or.reduce(words[N_FLAGS:-1])) >> BITS:    # it has that form
         return np.array(words, np.int64)
     found, carry = words.tolist(), 0
     for at in range(N_FLAGS, len(found) - 1):

@@ -30,7 +30,6 @@ from controllers.kgt.text.whole_lanes import (
     whole_start,
     whole_take,
 )
-from controllers.program.expression import Read
 from controllers.program.program import Stage
 
 _WHOLE = {"float32": "int", "float64": "long", "uint8": "char", "int16": "short",
@@ -55,10 +54,14 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
         #define KGT_LANES $width
         #define KGT_DOUBLES double$width
         #define KGT_FLOATS float$width
+        #define KGT_WHOLE(type) type##$width
+        #define KGT_HALF(type) type##$half
+        #define KGT_BITS(type, value) as_##type##$width(value)
 
         $rests
         $rest
-    """, width=width, rests=rests(width), rest=fixed_source("fold_lanes").splitlines())
+    """, width=width, half=width // 2, rests=rests(width),
+        rest=fixed_source("fold_lanes").splitlines())  # fmt: skip
 
 
 def _most(dtype: str, width: int) -> list[str]:
@@ -150,7 +153,7 @@ def _taken_at_once(
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
     add = f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}"
-    tested = [f"{add}(", f"    {_sums(stage, one)},", f"    {numbers});"]
+    tested = [f"{add}(", f"    {sums(stage, one)},", f"    {numbers});"]
     if not stage.stored:
         return tested
     return block("""
@@ -191,46 +194,6 @@ def _taken_one_by_one(
         take=take_cell(one, lambda field: f"kgt_each_{field}[kgt_lane]"))  # fmt: skip
 
 
-def is_watched(stage: Stage) -> bool:
-    """Whether a sum of numbers that are read, and nothing else, is all that a stage computes."""
-    return (
-        not stage.stored
-        and all(isinstance(update, Read) for update in stage.updates.values())
-        and [one.kind == "sum" and not one.over for one in values_of(stage)] == [True]
-        and not is_whole_sum(values_of(stage)[0])
-    )
-
-
-def lanes_take_blocks(stage: Stage, value: str, width: int, ahead: list[str]) -> list[str]:
-    """C lines: take the whole vectors of a row block by block, where the processor tells of each
-    whether an addition was rounded.
-
-    value: C text of the vector at `item_x`.  ahead: C lines that ask for what comes later.
-    """
-    (one,) = values_of(stage)
-    real, sums = OPENCL_TYPES[one.dtype], _sums(stage, one)
-    return block("""
-        while (item_x <= item_cells - $two) {
-            const long kgt_first = item_x, kgt_left = item_cells - $most - item_x;
-            const long kgt_end = item_x + min(kgt_left & -${width}L, (long)KGT_WATCHED);
-            kgt_parts_of_lanes kgt_watched = {0};
-            kgt_watch(&kgt_watched);
-            kgt_parts_of_lanes kgt_parts = kgt_watched;     // in registers
-            for (; item_x < kgt_end; item_x += $width) {
-        #ifndef KGT_FORESEEN
-                $ahead
-        #endif
-                kgt_part_$real(&kgt_parts, $value);
-            }
-            kgt_watched = kgt_parts;
-            if (!kgt_lanes_add_parts($sums, &kgt_watched))
-                for (item_x = kgt_first; item_x < kgt_end; item_x += $width)
-                    kgt_lanes_add_$real($sums, $value);
-        }
-    """, two=2 * width - 1, most=width - 1, width=width, real=real, value=value, sums=sums,
-        ahead=ahead)  # fmt: skip
-
-
 def lanes_end(stage: Stage, width: int) -> list[str]:
     """C lines: hand on what a work-item holds."""
     lines = []
@@ -240,7 +203,7 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
         elif one.kind == "sum":
             if stage.stored:
                 lines += ["#ifdef KGT_WATCHED", *_add_kept(stage, one), "#endif"]
-            lines.append(f"kgt_lanes_end({_sums(stage, one)});")
+            lines.append(f"kgt_lanes_end({sums(stage, one)});")
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;
@@ -259,10 +222,10 @@ def _add_kept(stage: Stage, one: FoldValue) -> list[str]:
     return block("""
         kgt_lanes_add_kept_$real(
             $sums, $kept, $count);
-    """, real=OPENCL_TYPES[one.dtype], sums=_sums(stage, one), kept=_kept(one), count=_count(one))
+    """, real=OPENCL_TYPES[one.dtype], sums=sums(stage, one), kept=_kept(one), count=_count(one))
 
 
-def _sums(stage: Stage, one: FoldValue) -> str:
+def sums(stage: Stage, one: FoldValue) -> str:
     """C text: the arguments that say what an item has of a sum so far."""
     digits, lowest = sum_of(stage, one)
     return f"&{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest}"

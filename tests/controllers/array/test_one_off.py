@@ -74,3 +74,15 @@ def test_values_that_nobody_looks_at_any_more_give_their_tiles_to_others() -> No
             assert (np.asarray(run.u * run.v + number) == 2 + number).all()
         store, bound = run._arrays.store, run._arrays._bound
         assert store._n_made == 1 and len(bound._known) == 1
+
+
+def test_equal_expressions_of_fields_are_made_once_and_zeros_of_either_sign_are_two() -> None:
+    with ct.Computation([], (4,), u=-1, devices="reference", comm=SERIAL) as run:
+        one, other = run.u[1:] + 2 * run.u[:-1], run.u[1:] + 2 * run.u[:-1]
+        assert one.term is other.term and one is not other
+        assert (run.u * 2).term is not (run.u * 2.0).term       # which is an argument
+        assert [np.signbit(run.u * zero).all() for zero in (0.0, -0.0)] == [True, False]
+        held = run.u + 1
+        run.u[...] = 5
+        assert (held + 1).term is not (held + 1).term, "tiles of its own are given to others"
+        assert (held + 1 == 1).all()

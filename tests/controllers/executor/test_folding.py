@@ -20,6 +20,8 @@ from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.marching import config as marching
 from controllers.kgt.strategies.rows import RowsConfig
+from controllers.kgt.text.fold_blocks import is_noted
+from controllers.kgt.text.fold_values import with_values
 from controllers.program.accumulator import KINDS, Accumulator, numbers_of
 from controllers.program.expression import Constant, Read, where
 from controllers.program.field import Field
@@ -247,20 +249,22 @@ def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
 
 
 def test_a_launch_that_is_bound_later_takes_the_turn_of_the_others():
+    """However the host comes to know of what was folded: by a download, or in the memory itself."""
     program = program_of(2, "float32", False, False, ("max",))
     domain = Shape.of_extent((8, 64))
     sweep = Sweep.over(program.stages[0], domain, (False, False))
     tile = executor().tile(Geometry.dense(domain), np.dtype("float32"))
     folding = executor().folding(program, sweep, [domain])
     around = Surroundings.usual(program, domain)
-    for most in (3, 2):
+    for most, merge in ((3, "command"), (2, "reading"), (1, "reading"), (0, "command")):
         launch = executor().launch_command(
             program, sweep, {"u": tile}, {}, domain, around, folding, 0
         )
         numbers = np.full(domain.extent, most, "float32")
         executor().move_to(tile, domain, numbers)
-        launch(None)
-        folding.command(None).wait()
+        launched = launch(None)
+        getattr(folding, merge)(None).wait()
+        launched.wait()
         assert folding.accumulators["max"] == Accumulator.of("max", numbers)
 
 
@@ -292,3 +296,25 @@ def test_sums_of_floats_need_a_device_that_computes_in_float64():
         refused = pytest.raises(ValueError, match="float64") if only == ("sum",) else nullcontext()
         with refused:
             stage_kernel(SPECIALISED, program, stage, single, executor().choices)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    sample(list(product(("float32", "float64"), (*HARD[1:], *range(15, 22)))), 17),
+)
+def test_one_sum_beside_what_is_stored_is_exact_whatever_a_block_has(dtype, kind):
+    """Also of numbers whose sizes differ by as many powers of 2 as a block may just have."""
+    u, rng = Read("u", (0, 0)), np.random.default_rng(0)
+    stage = Stage("s", {"v": u * 1}, ((0, 0),) * 2, {"sum": Fold("sum", u)})
+    program = Program("p", (Field("u", dtype), Field("v", dtype)), (stage,))
+    assert is_noted(with_values(program, stage)[1])
+    if isinstance(kind, int):
+        of = np.where(rng.random((4, 9001)) < 1e-3, 2.0**-kind, 1) * (2 - np.finfo(dtype).eps)
+        array = of.astype(dtype)
+    else:
+        array = values(rng, dtype, (4, 9001), kind)
+    for rows in (2, 4):
+        config = RowsConfig(64 // array.itemsize, rows)
+        made, fields = folded(executor(), program, {"u": array, "v": array}, 2, config=config)
+        assert made["sum"] == Accumulator.of("sum", array)
+        assert np.array_equal(fields["v"], array, equal_nan=True)

@@ -14,13 +14,15 @@ from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_ro
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
-from controllers.kgt.text.fold_lanes import (
+from controllers.kgt.text.fold_blocks import (
+    blocks_noted,
+    is_noted,
     is_watched,
-    lanes_end,
-    lanes_start,
-    lanes_take,
     lanes_take_blocks,
+    noted,
+    tested,
 )
+from controllers.kgt.text.fold_lanes import lanes_end, lanes_start, lanes_take
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
@@ -157,12 +159,17 @@ def _folded(
     """C lines: fold a vector of row `item` of the block, unless it is another block's or item's."""
     if not values_of(stage):
         return []
-    one, last = len(stage.updates) == 1, program.n_axes - 1
-    lines = lanes_take(
+    one = len(stage.updates) == 1
+    return _own(program, stage, config, lanes_take(
         stage, program.dtypes.__getitem__,
         lambda field: vectors if one else f"{vectors}.{field}", config.lanes,
         (inside[0], inside[1]) if inside else None,
-    )  # fmt: skip
+    ))  # fmt: skip
+
+
+def _own(program: Program, stage: Stage, config: RowsParameters, lines: list[str]) -> list[str]:
+    """The same lines for what is of no other block or item."""
+    last = program.n_axes - 1
     own = [] if stage.overwrites else [
         f"{_place(axis, config, last)} >= item_{axis} && {_place(axis, config, last)} < last_{axis}"
         for axis, cells in blocked_axes(config, last).items() if cells > 1
@@ -180,11 +187,9 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
     arguments = ", ".join([*sources, *indices, *others, *places])
     value, n_rows = f"kgt_value({arguments})", config.planes * config.rows
     outer = _places(stage, config, program.n_axes - 1)
-    is_plain = is_watched(stage) and n_rows == 1
-    return block("""
-        long item_x = 0;
-        $if_watched
-        for (; item_x <= item_cells - $two; item_x += $lanes) {
+    ahead, first = _ahead(program, stage, config), value.replace("[item]", "[0]")
+    loop = block("""
+        for (; item_x $before; item_x += $lanes) {
             $kind item_values[$n_rows];
             #pragma unroll
             $compute
@@ -192,33 +197,32 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
             #pragma unroll
             $store
         }
-        $end
     """,
-        lanes=config.lanes, two=2 * config.lanes - 1, n_rows=n_rows,
-        if_watched=_watched(program, stage, value, config) if is_plain else [],
-        end=["#endif"] if is_plain else [],
+        lanes=config.lanes, n_rows=n_rows,
+        before="< kgt_end" if is_noted(stage) else f"<= item_cells - {2 * config.lanes - 1}",
         compute=_for_rows(n_rows, [*outer, f"item_values[item] = {value};"]),
-        ahead=_ahead(program, stage, config),
-        kind=_kind(stage),
+        ahead=ahead, kind=_kind(stage),
         store=_stored_rows(program, stage, config),
     )
-
-
-def _watched(program: Program, stage: Stage, value: str, config: RowsParameters) -> list[str]:
-    """C lines: the loop over the vectors of one row, where the processor tells what is rounded."""
-    ahead = _ahead(program, stage, config)
-    blocks = lanes_take_blocks(stage, value.replace("[item]", "[0]"), config.lanes, ahead)
-    return ["#ifdef KGT_WATCHED", *blocks, "#else"]
+    if is_noted(stage):
+        again = [*outer, *_own(program, stage, config, tested(stage, lambda f: f"{value}.{f}"))]
+        loop = blocks_noted(stage, loop, _for_rows(n_rows, again), config.lanes, n_rows)
+    if is_watched(stage) and n_rows == 1:
+        loop = [*lanes_take_blocks(stage, first, config.lanes, ahead), *loop, "#endif"]
+    return ["long item_x = 0;", *loop]
 
 
 def _stored_rows(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the loop that stores and folds a vector of each row."""
     several, n_rows = len(stage.updates) > 1, config.planes * config.rows
+    folded = _folded(program, stage, config, "item_values[item]")
+    if is_noted(stage):
+        folded = _own(program, stage, config, noted(stage, lambda f: f"item_values[item].{f}"))
     return _for_rows(n_rows, [*(
         f"{_store(program, stage, f)}(item_values[item]{f'.{f}' if several else ''}, "
         f"{f}_new + c_{f}[item] + item_x);"
         for f in stage.stored
-    ), *_folded(program, stage, config, "item_values[item]")])  # fmt: skip
+    ), *folded])  # fmt: skip
 
 
 def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
