@@ -13,15 +13,17 @@ _HALVINGS = 14      # of the time in question
 End: TypeAlias = Callable[[int, int], float]
 
 
-def divided(ends: Sequence[End], n: int) -> list[int]:
+def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
     """The units of each side, which has the next ones in order; ends may not fall with more units.
 
     A side of which nothing is known says that one unit takes no time and more take for ever: it
-    gets one, to be known then.
+    gets one, to be known then.  floor_s: before which nothing is over, whoever does it.
 
     >>> divided([lambda a, b: 3.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8)
     [2, 6]
     >>> divided([lambda a, b: 99.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8)
+    [0, 8]
+    >>> divided([lambda a, b: 3.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8, floor_s=9.0)
     [0, 8]
     """
     alone = [end(0, n) for end in ends]
@@ -37,7 +39,7 @@ def divided(ends: Sequence[End], n: int) -> list[int]:
             high_s = middle_s
         else:
             low_s = middle_s
-    if not unknown and high_s > (1 - LEAST_GAIN) * best:
+    if not unknown and max(high_s, floor_s) > (1 - LEAST_GAIN) * max(best, floor_s):
         return [n if number == alone.index(best) else 0 for number in range(len(ends))]
     return _within(ends, n, high_s)
 

@@ -90,11 +90,15 @@ class Sides:
         return found
 
     def counts(
-        self, sides: Sequence[Side], ends: Sequence[End], n: int, shares: Sequence[float] | None
-    ) -> list[int]:
-        """How many of n units each side gets; ValueError unless each side has a share."""
+        self, sides: Sequence[Side], ends: Sequence[End], n: int, shares: Sequence[float] | None,
+        floor_s: float = 0.0,
+    ) -> list[int]:  # fmt: skip
+        """How many of n units each side gets; ValueError unless each side has a share.
+
+        floor_s: before which it is not over, whoever does it.
+        """
         if shares is None:
-            return divided(ends, n)
+            return divided(ends, n, floor_s)
         if len(shares) != len(sides):
             where = ", ".join(side.way.lane.name for side in sides)
             raise ValueError(
@@ -103,6 +107,13 @@ class Sides:
             )
         upto = [round(n * sum(shares[:number])) for number in range(len(shares) + 1)]
         return [last - first for first, last in zip(upto, upto[1:])]
+
+    def in_turn_s(self, jobs: Sequence[Job]) -> float:
+        """How long the host takes for jobs one after the other, as far as is known."""
+        return sum(
+            self._forecast.known_s(way, job.size, 1) or 0.0
+            for job in jobs for way in job.may_run if way.lane.device is None
+        )  # fmt: skip
 
     def of_rows(
         self, side: Side, size: float, cut: Sequence[Touch], rest: Sequence[Touch], n: int,

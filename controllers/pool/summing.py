@@ -24,6 +24,7 @@ from controllers.pool.part_jobs import PartJobs
 from controllers.pool.sides import Side, Sides
 from controllers.pool.sums import Sums
 from controllers.pool.task import HOST
+from controllers.pool.way import Way
 
 Array: TypeAlias = "npt.NDArray[Any]"
 _NOT_SUMMED = " (devices add up numbers of C, by rows of up to 2 axes)"
@@ -109,16 +110,7 @@ class Summing:
                 check_written(add.total, given.task.name)
         made = [call.job for call in calls]
         at_end = given.merging == "whole"
-        usable = [
-            way for way in made[0].may_run if all(way in job.may_run for job in made)
-            if way.lane.device is None or not at_end
-            or all(Sums.on_devices(add.total, add.at) for call in calls for add in call.adds)
-        ]  # fmt: skip
-        if not usable:
-            raise ValueError(
-                f"task {given.task.name!r}: no variant can do all parts here, given arrays as these"
-                f"{_NOT_SUMMED if at_end else ''}; add one for {HOST!r}, or take merging='changed'"
-            )
+        usable = _usable(given, calls, at_end=at_end)
         sides = self._sides.of(usable, made[0].size, all_of_them=given.shares is not None)
         free = {side.way.lane for side in sides}
         usable = [way for way in usable if way.lane in free]
@@ -129,16 +121,19 @@ class Summing:
         ends = [
             self._sides.of_calls(side, made, back, at_end=at_end, ready_s=ready_s) for side in sides
         ]
+        added = [] if at_end else [[_made_add(add, None, jobs) for add in c.adds] for c in calls]
+        floor_s = self._sides.in_turn_s([job for some in added for job in some])
         first = 0
-        for side, count in zip(sides, self._sides.counts(sides, ends, len(calls), given.shares)):
-            here = calls[first : first + count]
+        counts = self._sides.counts(sides, ends, len(calls), given.shares, floor_s)
+        for side, count in zip(sides, counts):
+            here, added_here = calls[first : first + count], added[first : first + count]
             first += count
             for call in here:
                 call.job.may_run = [side.way]
             if at_end:
                 self._added_there(given, side, here, jobs)
             else:
-                _added_each(here, jobs)
+                _added_each(here, added_here, jobs)
             if not at_end and given.shares is None:     # a side without work may take them
                 for call in here:
                     call.job.may_run = usable
@@ -155,7 +150,7 @@ class Summing:
                     key = "sum", lane.number, number
                     there = self._own_array(given, key, add.total.shape, add.total.dtype)
                     sums[number] = _Add(there, add.total, None)
-                    _enter_there(jobs.made(Sums.of(there.dtype).zero, [there]), lane, jobs)
+                    jobs.enter(_there(jobs.made(Sums.of(there.dtype).zero, [there]), lane))
             jobs.enter(call.job)
             for number, add in enumerate(call.adds):
                 _enter_add(_Add(add.value, sums[number].value, add.at), lane, jobs)
@@ -173,32 +168,55 @@ class Summing:
         return known
 
 
-def _added_each(calls: Sequence[_Call], jobs: PartJobs) -> None:
+def _usable(given: Hybrid | Series, calls: Sequence[_Call], *, at_end: bool) -> list[Way]:
+    """The ways in which all calls can be done; ValueError where there is none."""
+    made = [call.job for call in calls]
+    usable = [
+        way for way in made[0].may_run if all(way in job.may_run for job in made)
+        if way.lane.device is None or not at_end
+        or all(Sums.on_devices(add.total, add.at) for call in calls for add in call.adds)
+    ]  # fmt: skip
+    if not usable:
+        raise ValueError(
+            f"task {given.task.name!r}: no variant can do all parts here, given arrays as these"
+            f"{_NOT_SUMMED if at_end else ''}; add one for {HOST!r}, or take merging='changed'"
+        )
+    return usable
+
+
+def _added_each(
+    calls: Sequence[_Call], added: Sequence[Sequence[Job]], jobs: PartJobs
+) -> None:
     """The host adds what each call gives, as soon as those before it are added."""
-    for call in calls:
+    for call, adds in zip(calls, added):
         jobs.enter(call.job)
-        for add in call.adds:
-            _enter_add(add, None, jobs)
+        for job in adds:
+            jobs.enter(job)
 
 
 def _enter_add(add: _Add, lane: Lane | None, jobs: PartJobs) -> None:
     """Add a value to rows, in a lane, or on the host."""
+    jobs.enter(_made_add(add, lane, jobs))
+
+
+def _made_add(add: _Add, lane: Lane | None, jobs: PartJobs) -> Job:
+    """The job that adds."""
     sums = Sums.of(add.total.dtype)
     if isinstance(add.at, np.ndarray):
         at = add.at.reshape(-1, *[1] * (add.total.ndim - 1))
         job = jobs.made(sums.rows, [add.total, add.value, at])
     else:
         job = jobs.made(sums.cells, [add.total if add.at is None else add.total[add.at], add.value])
-    _enter_there(job, lane, jobs)
+    return _there(job, lane)
 
 
-def _enter_there(job: Job, lane: Lane | None, jobs: PartJobs) -> None:
-    """In a lane, by default on the host."""
+def _there(job: Job, lane: Lane | None) -> Job:
+    """To be done in a lane, by default on the host."""
     job.may_run = [
         way for way in job.may_run
         if (way.lane.device is None if lane is None else way.lane is lane)
     ]  # fmt: skip
-    jobs.enter(job)
+    return job
 
 
 def _one_of(given: Any, number: int, n: int, name: str) -> Any:

@@ -84,7 +84,9 @@ def any_shares(seed: int) -> Iterator[None]:
     """In place of those by estimates."""
     draw, before = random.Random(seed), sides.divided
 
-    def anyhow(ends: Sequence[Callable[[int, int], float]], n: int) -> list[int]:
+    def anyhow(
+        ends: Sequence[Callable[[int, int], float]], n: int, floor_s: float = 0.0
+    ) -> list[int]:
         upto = sorted([0, n, *(draw.randint(0, n) for _ in ends[1:])])
         return [b - a for a, b in zip(upto, upto[1:])]
 

@@ -16,6 +16,7 @@ from controllers.arbiter import Arbiter, Want, node_cores
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
 from controllers.pool.pool import Pool
+from controllers.pool.sums import Sums
 from controllers.pool.way import Way
 from hitmap.comm import SerialCommunicator
 
@@ -128,6 +129,20 @@ def test_calls_of_a_series_are_divided_by_their_sizes() -> None:
     with known(1.0, 1.0) as pool:
         assert pool.submit(ct.series(PUTS, at), total).exception(60) is None
     assert sorted(rows_on_host) == [8] * 4 + [64], "96 of 160 rows end sooner than 128"
+
+
+@pytest.mark.parametrize(("add_s", "n_on_host"), [(None, 2), (9.0, 0)])
+def test_one_side_does_it_all_where_the_host_has_to_add_for_longer(
+    add_s: float | None, n_on_host: int
+) -> None:
+    total = np.zeros((N_ROWS, WIDTH))
+    with known(3.0, 1.0) as pool:
+        cells = Sums.of(total.dtype).cells
+        way = Way(cells.name, cells.variants[0], pool._lanes[0])
+        for _ in range(3 if add_s else 0):
+            pool._forecast._estimates.add(way.key, Case(NBYTES / 4), add_s or 0.0)
+        pool.submit(ct.series(PUTS, [slice(16 * k, 16 * k + 16) for k in range(8)]), total).result()
+    assert len(rows_on_host) == n_on_host
 
 
 def test_a_side_without_work_takes_calls_that_wait_for_another_one() -> None:
