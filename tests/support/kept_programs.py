@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Small programs whose runs are kept: time levels, steps that compute dt, half points, integers.
 
-    mpiexec -n 3 python tests/support/kept_programs.py FOLDER TO OUTPUT EVERY
+    mpiexec -n 3 python tests/support/kept_programs.py FOLDER TO OUTPUT EVERY NAMES...
 
-runs all of them to the step TO, with checkpoints in FOLDER after each EVERY steps, on places that
-depend on the number of ranks, and writes their fields to OUTPUT.npz.
+runs those of them that are named to the step TO, with checkpoints in FOLDER after each EVERY
+steps, on places that depend on the number of ranks, and writes their fields to OUTPUT.npz.
 """
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +127,12 @@ def alike(one: Cells, other: Cells) -> bool:
     )
 
 
-def main(folder: Path, to: int, output: Path, every: int, comm: Communicator) -> None:
+def main(
+    folder: Path, to: int, output: Path, every: int, names: Sequence[str], comm: Communicator
+) -> None:
     found: Cells = {}
     folder.mkdir(exist_ok=True)
-    for number, name in enumerate(PROGRAMS):
+    for number, name in enumerate(names):
         cells = ran(
             name, to, kept=(folder / name, ct.every(steps=every)), comm=comm,
             places_per_controller=1 + (comm.size + number) % 3,
@@ -143,4 +145,4 @@ def main(folder: Path, to: int, output: Path, every: int, comm: Communicator) ->
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]),
-         default_communicator())  # fmt: skip
+         sys.argv[5:], default_communicator())  # fmt: skip

@@ -302,6 +302,7 @@ if comm.rank == 0:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("n_ranks", "kinds"), sample([(2, "1"), (2, "0"), (3, "012")], 3))
 def test_ranks_end_at_one_step_whoever_wants_it(n_ranks: int, kinds: str) -> None:
     env = helpers_path(Path(__file__).parent)

@@ -101,6 +101,7 @@ class Shell:
     execution_count = 1
 
 
+@pytest.mark.whole
 def test_a_notebook_has_one_picture_for_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[tuple[str, int]] = []
     shell = Shell()

@@ -74,6 +74,7 @@ SEARCHED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("options", "more"), sample(SEARCHED[::-1], 4))
 def test_chunks_are_cut_otherwise_while_they_pass_through(
     options: dict[str, Any], more: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
