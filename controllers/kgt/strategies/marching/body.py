@@ -12,7 +12,6 @@ from controllers.kgt.strategies.marching.folds import (
     before_steps,
     in_step,
     keeps,
-    kept_value,
     named,
     walk,
     walked,
@@ -21,6 +20,12 @@ from controllers.kgt.strategies.marching.folds import (
 from controllers.kgt.strategies.marching.handing import Handing
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
+from controllers.kgt.strategies.marching.stores import (
+    alike,
+    late_stores,
+    stores,
+    storing_helpers,
+)
 from controllers.kgt.text import frame
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block, indented
@@ -48,11 +53,7 @@ def marching_body(program: Program, stage: Stage, config: MarchingParameters) ->
 
 def marching_helpers(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the functions that the kernel calls."""
-    lines: list[str] = []
-    if config.lanes > 1:
-        dtypes = dict.fromkeys(program.dtypes[field] for field in stage.stored)
-        for dtype in dtypes:
-            lines += _store(_storing(dtype, program, stage), dtype, Lanes(config.lanes))
+    lines = storing_helpers(program, stage, config)
     for field, (_, found) in _quotients(program, stage, config).items():
         name = named("kgt_divide", stage, field)
         lines += [*divide(name, found, program.dtypes[field], config.lanes), ""]
@@ -68,32 +69,6 @@ def _quotients(
     dtype = program.dtype_of(stage)
     each = {f: quotient_of(value, dtype) for f, value in stage.updates.items()}
     return {field: found for field, found in each.items() if found is not None}
-
-
-def _storing(dtype: str, program: Program, stage: Stage) -> str:
-    """The function that stores cells of a dtype."""
-    first = program.dtypes[stage.stored[0]]
-    return "kgt_store" if dtype == first else f"kgt_store_{OPENCL_TYPES[dtype]}"
-
-
-def _store(name: str, dtype: str, lanes: Lanes) -> list[str]:
-    """C lines: the function that stores the cells of a vector that are in the box."""
-    cell = OPENCL_TYPES[dtype]
-    one = "if (first <= {0} && {0} < last) to[{0}] = cells.s{0};"
-    return [*block("""
-        // the cells `first` to `last` - 1 of a vector
-        void $name(__global $cell *to, const $vector cells,
-        $indent const long first, const long last)
-        {
-            if (first == 0 && last == $width)
-                *(__global $vector *)to = cells;
-            else {
-                $one_by_one
-            }
-        }
-    """, name=name, indent=" " * (len(name) + 5), cell=cell, vector=lanes.type(cell),
-        width=lanes.width,
-        one_by_one=[one.format(lane) for lane in range(lanes.width)]), ""]
 
 
 def _position(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
@@ -119,19 +94,13 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
             f"{moves}long {cell_index(field, stage)} = "
             f"{field}_first{pitches.format(field)} + start_{last};"
             for field in _indexed(stage, config)
-        ] + _alike(stage, config),
+        ] + alike(stage, config),
     )  # fmt: skip
 
 
 def _indexed(stage: Stage, config: MarchingParameters) -> tuple[str, ...]:
     """The fields that have an index of their own."""
     return used_fields(stage)[:1] if config.one_index else used_fields(stage)
-
-
-def _alike(stage: Stage, config: MarchingParameters) -> list[str]:
-    """C lines: the indices of the others."""
-    first, *others = (cell_index(field, stage) for field in used_fields(stage))
-    return [f"const long {index} = {first};" for index in others] if config.one_index else []
 
 
 def _ends(stage: Stage, outside: str) -> list[str]:
@@ -217,11 +186,11 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
                 $step
             }
         """, times=" 1" if config.looped else "", steps=config.steps,
-            step=[*_alike(stage, config), *step, *after, *moves])  # fmt: skip
+            step=[*alike(stage, config), *step, *after, *moves])  # fmt: skip
     ready = before_steps(program, stage, config)
     made = after_steps(program, stage, config)
     sides = kept(stage.reads).sides(program.n_axes - 1)
-    late = _late_stores(program, stage, config)
+    late = late_stores(program, stage, config)
     return [*sides, *ready, "", *before, *step, *late, *made]
 
 
@@ -262,22 +231,7 @@ def _row(
     row = registers.row
     if keeps(stage, config):
         return [*values, *in_step(program, stage, config, row)]
-    stores = _stores(program, stage, config, row)
-    return [*values, *stores, *in_step(program, stage, config, row)]
-
-
-def _late_stores(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
-    """C lines: what stores the values that were kept; by now all indices are those of the end."""
-    if not keeps(stage, config) or not stage.stored:
-        return []
-    rows = [line for row in range(config.rows) for line in _stores(program, stage, config, row)]
-    return block("""
-        #pragma unroll
-        for (int item = 0; item < $steps; ++item) {
-            $alike
-            $rows
-        }
-    """, steps=config.steps, alike=_alike(stage, config), rows=rows)
+    return [*values, *stores(program, stage, config, row), *in_step(program, stage, config, row)]
 
 
 def _values(
@@ -295,29 +249,3 @@ def _values(
         f"{named('kgt_divide', stage, f)}(({cell} *)&{named('item_value', stage, f)});"
         for f in found
     ]
-
-
-def _stores(
-    program: Program, stage: Stage, config: MarchingParameters, row: int
-) -> list[str]:
-    """C lines: what stores them."""
-    lines, one_by_one = [], not in_vectors(stage, program.dtypes)
-    for field in stage.stored:
-        target, at = f"{field}_new", cell_index(field, stage)
-        if row:
-            times = f"{row} * " if row > 1 else ""
-            at += f" + {times}{field}_pitch_{config.across(program.n_axes)}"
-        value = named("item_value", stage, field)
-        if keeps(stage, config):
-            at += f" + (item - {config.steps}) * {field}_pitch_{config.axis}"
-            value = kept_value(field, config, row)
-        store = f"{target}[{at}] = {value};"
-        if config.lanes > 1:
-            dtype = program.dtypes[field]
-            if one_by_one:
-                cells = ", ".join(f"{value}[{lane}]" for lane in range(config.lanes))
-                value = f"({Lanes(config.lanes).type(OPENCL_TYPES[dtype])})({cells})"
-            name = _storing(dtype, program, stage)
-            store = f"{name}({target} + {at}, {value}, item_first, item_last);"
-        lines.append(store)
-    return lines
