@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from controllers.device.event import Enqueued, Event
+from controllers.device.event import COMPLETE, Enqueued, Event
 from controllers.executor.lane import Lane
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.transfer import run_command
@@ -50,6 +50,7 @@ class Snapshots:
         self._rooms: list[_Room] = []
         self._used: list[_Room] = []    # of the moment that is being taken, the newest last
         self._copied: Event | None = None
+        self._sending: list[Event] = []     # PyOpenCL waits where one of them is forgotten
         self.buffers = Buffers(self._pinned)
         executor.ledger.lend(self)
 
@@ -87,6 +88,7 @@ class Snapshots:
     def drop(self) -> None:
         """Give back the memory of the device; what is on its way comes first."""
         self.lane.finish()
+        self._sending.clear()
         self._rooms.clear()
         self._used.clear()
 
@@ -98,15 +100,17 @@ class Snapshots:
     def _sent(self, source: cl.Buffer, target: npt.NDArray[Any], copied: Event) -> Event:
         """The copy in `source` on its way to `target`, a flat array."""
         step = max(1, PIECE // target.itemsize)
-        event = copied
+        self._sending = [
+            one for one in self._sending if one.command_execution_status > COMPLETE
+        ]
         for first in range(0, target.size, step):
             part = target[first : first + step]
             send = run_command(
                 self.lane, source, Strided(first, (1,), part.shape), part, to_device=False
             )
-            event = send(None if first else [copied])
+            self._sending.append(send(None if first else [copied]))
         self.lane.queue.flush()
-        return event
+        return self._sending[-1]
 
     def _room(self, nbytes: int) -> _Room | None:
         """Memory for so many bytes: not used yet by this moment, or new, or what was used first."""

@@ -49,9 +49,11 @@ def arrived(found: tuple[npt.NDArray[Any], Any] | None) -> npt.NDArray[Any]:
     return found[0]
 
 
+@pytest.mark.parametrize("piece", [module.PIECE, KIB])
 def test_cells_are_those_of_then_though_the_transfer_comes_later(
-    executor: OpenCLExecutor,
+    executor: OpenCLExecutor, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "PIECE", piece)
     tile, values = filled(executor, BOX, "float32")
     snapshots = Snapshots(executor)
     held = cl.UserEvent(executor.context)
