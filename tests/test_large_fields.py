@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from large_fields import Large
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("missing", sample([1, 0], 2))
 def test_every_way_in_and_out_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int

@@ -34,6 +34,7 @@ def test_a_fault_that_is_nowhere_is_an_error() -> None:
 
 
 # one fault, and those of a module; .ci/nightly tries all
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "part", sample(["a read waits for the newest write only", "memory/history.py"], 2)
 )

@@ -98,6 +98,7 @@ def test_no_module_is_long() -> None:
     assert not long
 
 
+@pytest.mark.whole
 def test_no_function_is_long() -> None:
     long = {
         f"{module}:{function.lineno} {function.name}": n_lines

@@ -29,6 +29,7 @@ def test_no_unit_is_given_twice_when_processes_are_killed(n_kills: int, tmp_path
     assert "ticket" not in told and "inner" not in told
 
 
+@pytest.mark.whole
 def test_before_whatever_call_a_process_dies_all_is_free(tmp_path: Path) -> None:
     told = run("crashes", str(tmp_path))
     assert int(told.split()[2]) > 50, "it passed through all of it"

@@ -32,6 +32,7 @@ def same(run: Any, arrays: dict[str, Any]) -> bool:
     return all(np.array_equal(run[name], arrays[name], equal_nan=True) for name in arrays)
 
 
+@pytest.mark.whole
 def test_an_assignment_is_one_sweep_on_the_tiles() -> None:
     values = initial(np.random.default_rng(0), EXTENT)
     for n_places, device in ((1, "cpu"), (3, "reference")):

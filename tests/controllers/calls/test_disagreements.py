@@ -59,6 +59,7 @@ LEAVING = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("how", sample(LEAVING, 5))
 def test_a_rank_that_leaves_early_ends_the_job(how: str) -> None:
     start = time.monotonic()

@@ -73,6 +73,7 @@ STILL = {
 }  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("how", sample(STILL, 3))
 def test_a_job_that_stands_still_ends_and_says_where_each_rank_is(how: str) -> None:
     program, patterns = STILL[how]

@@ -235,6 +235,7 @@ def test_the_command_line_checks(tmp_path: Path) -> None:
     assert np.load(tmp_path / "field.npy").dtype == program.dtype
 
 
+@pytest.mark.whole
 def test_the_command_line_names_the_fault_once_and_writes_nothing(tmp_path: Path) -> None:
     kernel = tmp_path / "mine.cl"
     kernel.write_text("NEW(u) = INDEX(0) == 30 ? NEAR(u, 2, 0) : NEAR(u, 1, 0);")

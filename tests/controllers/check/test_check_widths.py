@@ -91,6 +91,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_left_out_is_found(fault: str, periodic: bool) -> None:

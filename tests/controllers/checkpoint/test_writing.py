@@ -49,6 +49,7 @@ def test_a_full_disk_ends_the_run_and_leaves_what_there_was(tmp_path: Path, nbyt
     assert alike(ran("wave", 20, kept=(folder, SOME)), ran("wave", 20))
 
 
+@pytest.mark.whole
 def test_a_rank_whose_disk_is_full_ends_all_with_one_error(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     (tmp_path / "job.py").write_text(FULL_ON_RANK_1)

@@ -159,6 +159,7 @@ def test_ranks_agree_on_the_code_and_say_things_once(
     assert said == [f"controllers: error: {message}" for message in messages]
 
 
+@pytest.mark.whole
 def test_a_rank_that_fails_alone_ends_the_job() -> None:
     job = run_ranks(2, ["-c", ENDS.replace("comm.Dup()", "comm"), "-1", "1"])
     assert job.returncode != 0

@@ -117,6 +117,7 @@ def test_ranks_tune_their_own_devices() -> None:
     assert all(len(one["tried"]) > 1 for one in found)
 
 
+@pytest.mark.whole
 def test_a_run_that_tunes_writes_what_any_run_writes(capsys: pytest.CaptureFixture[str]) -> None:
     np.save("in.npy", field := np.random.default_rng(4).random(20_000, np.float32))
     command = "run line.py --input in.npy --iterations 60 --tune 600 --output out.npy --json"

@@ -25,6 +25,7 @@ def test_a_run_with_closed_streams_writes_its_output(tmp_path: Path, closed: str
     assert np.load(tmp_path / "u.npy").shape == (90,)
 
 
+@pytest.mark.whole
 def test_an_error_that_nobody_hears_has_its_code(tmp_path: Path) -> None:
     command = f"exec {sys.executable} -m controllers run no.py --size 9 --iterations 1 2>&-"
     job = subprocess.run(["bash", "-c", command], cwd=tmp_path, timeout=60, check=False)

@@ -193,6 +193,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("names", [
     ["a kernel of a run"],
     pytest.param(list(PROGRAMS), marks=pytest.mark.whole),  # these wait as long as patience lasts

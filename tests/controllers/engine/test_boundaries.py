@@ -280,6 +280,7 @@ def shaken() -> Program:
     return Program("shaken", (u, v), stages, grid=grid, scalars={"push": Parameter(0.25)})
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("devices", "check"), [
     ("cpu", "off"), ("reference", "on"),
     *(pytest.param(*how, marks=pytest.mark.whole) for how in [("reference", "off"), ("cpu", "on")]),

@@ -106,6 +106,7 @@ def test_launches_of_several_steps_copy_what_lies_behind_mirrors(number: int) ->
         check(program, start, n_places, n_at_once, "reference")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("number", sample(range(1, 61), 60))
 def test_kernels_of_several_steps_copy_what_lies_behind_mirrors(number: int) -> None:
     program, start = random_case(number)

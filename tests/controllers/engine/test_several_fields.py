@@ -120,6 +120,7 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path, step: int) -> 
     assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
 
 
+@pytest.mark.whole
 def test_fields_of_unlike_dtypes_go_through_one_staging_memory() -> None:
     make = Stage("make", {"v": Read("u", (0, 1)).astype("float64") * 2, "k": Read("u", (0, 0))},
                  ((0, 0), (0, 1)))  # fmt: skip

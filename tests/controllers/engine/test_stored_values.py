@@ -29,6 +29,7 @@ def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: 
         check_orders(case, n_places, random.Random(1000 * number + n_places), kept)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("number", sample(NUMBERS, 40))
 def test_pocl_and_the_reference_give_the_same_bits(number: int, pocl: OpenCLExecutor) -> None:
     """The few of one or two steps in the checked mode."""

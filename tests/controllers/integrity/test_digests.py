@@ -166,6 +166,7 @@ def test_a_run_takes_them_after_every_so_many_steps() -> None:
         assert run.report().digests is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "options", sample([{"chunks": 4, "zero_copy": False}, {"halo_width": 2}], 2)
 )

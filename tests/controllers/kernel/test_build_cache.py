@@ -169,6 +169,7 @@ print("done")
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("count", [3, pytest.param(8, marks=pytest.mark.whole)])
 def test_processes_store_the_same_entries_at_once(count: int, tmp_path: Path) -> None:
     assert_all_done([sys.executable, "-c", STORES, str(tmp_path / "own")], dict(os.environ), count)

@@ -126,6 +126,7 @@ def test_work_groups_have_an_extent_for_each_axis(group: list[int]) -> None:
     refused("work_group has 262144 work-items.*at most", many, line)
 
 
+@pytest.mark.whole
 def test_an_item_may_compute_several_cells() -> None:
     check(FIVE, Kernel.of("fours", FOURS, cells_per_item=(1, 4)))
     own = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))

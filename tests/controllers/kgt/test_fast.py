@@ -45,6 +45,7 @@ def run(program: Program, field: npt.NDArray[Any], n_steps: int, **options: Any)
         return computation.gather(), computation.report(), computation.explain()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("seed", cases(1, 3))
 @pytest.mark.parametrize("dtype", sample(["float32", "float64"], 2))
 def test_the_error_stays_within_a_few_roundings_per_term(dtype: str, seed: int) -> None:

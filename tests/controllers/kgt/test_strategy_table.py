@@ -74,6 +74,7 @@ def with_strips(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "tuning"))
 
 
+@pytest.mark.whole
 def test_it_is_chosen_built_and_tuned() -> None:
     field = np.random.default_rng(0).random((37, 29), np.float32)
     right = reference_run(MEAN, field, 5, (False, False))

@@ -46,6 +46,7 @@ print("done")
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("zero_copy", "names"), sample([(True, NAMES[:1]), (True, NAMES[1:]), (False, NAMES)], 3),
     ids=["shared", "shared, others", "apart"],

@@ -167,6 +167,7 @@ def flow(q: Any) -> Any:
     return dict(q=q - 0.1 * (flux.at("y", 1) - flux.at("y", -1)))
 
 
+@pytest.mark.whole
 def test_components_of_structs_have_names(tmp_path: Path) -> None:
     (tmp_path / "flow.cl").write_text("""
 // functions of its own come first; u(7, 7) in a comment is none

@@ -43,6 +43,7 @@ def test_stores_of_killed_runs_are_whole_and_go_on(
     assert said[0] == "kills:" and int(said[1]) >= count, outcome.stdout
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("ranks", [1, pytest.param(3, marks=pytest.mark.whole)])
 def test_a_reader_that_polls_never_sees_half_a_step(tmp_path: Path, ranks: int) -> None:
     command = [find_mpiexec(), "-n", str(ranks), sys.executable, str(JOB), "run", str(tmp_path)]

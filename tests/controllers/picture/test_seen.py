@@ -137,6 +137,7 @@ with ct.Computation(heat, grid, u=start, v=0.0, devices="reference") as run:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("n_ranks", sample([2, 1], 2))
 def test_ranks_draw_together(n_ranks: int, tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()

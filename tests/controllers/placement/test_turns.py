@@ -72,6 +72,7 @@ def test_no_turn_takes_more_than_there_is_and_nothing_waits_needlessly(seed: int
     assert in_use == sum(after)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("devices", "zero_copy"), [
     KINDS[2], *(pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.whole])
                 for one in KINDS[:2]),

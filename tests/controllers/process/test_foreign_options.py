@@ -69,6 +69,7 @@ def test_with_fast_arithmetic_they_are_part_of_a_binarys_key(
     assert keys[0] == [] and keys[1][0] == "PYOPENCL_BUILD_OPTIONS=-DONE"
 
 
+@pytest.mark.whole
 def test_that_they_are_left_out_is_said_once() -> None:
     with pytest.warns(RuntimeWarning, match="PYOPENCL_BUILD_OPTIONS and POCL_EXTRA_BUILD_FLAGS"):
         Computation(PROGRAM, 9, devices="reference").close()

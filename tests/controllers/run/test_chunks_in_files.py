@@ -145,6 +145,7 @@ def test_folders_that_hold_no_files(tmp_path: Path) -> None:
         Computation(CROSS, START, scratch=3, **options)
 
 
+@pytest.mark.whole
 def test_a_disk_that_is_too_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     full = SimpleNamespace(f_bavail=2, f_frsize=4096)
     options = {"memory_cap": 9000, "host_memory_cap": 1, "scratch": tmp_path, **INTERNAL}

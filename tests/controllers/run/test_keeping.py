@@ -280,6 +280,7 @@ def test_fields_of_a_method_that_are_made_within_a_step_are_kept(tmp_path: Path)
         assert set(state["facts"]["the fields"].split(", ")) == every > set(run.fields)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("options", sample([
     dict(places_per_controller=2), dict(devices="cpu/1,1", halo_width=2), dict(steps_per_launch=3),
     dict(chunks=3, zero_copy=False),

@@ -129,6 +129,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.whole
 def test_a_command_is_given_again_until_it_is_done(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     words = ("program.py", "--checkpoint", "kept", "--every", "1000")

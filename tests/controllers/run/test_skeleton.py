@@ -339,6 +339,7 @@ def run_alone(program: str) -> str:
     return job.stdout
 
 
+@pytest.mark.whole
 def test_one_process_runs_without_an_mpi_library() -> None:
     assert run_alone(WITHOUT_MPI) == "5 steps\n"
 

@@ -68,6 +68,7 @@ def test_the_reference_computes_what_numpy_does() -> None:
         assert array.dtype == fields[name].dtype and np.array_equal(array, fields[name]), name
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("zero_copy", [pytest.param(True, marks=pytest.mark.whole), False])
 def test_all_dtypes_travel_between_places_layouts_and_files(
     zero_copy: bool, tmp_path: Path

@@ -241,6 +241,7 @@ if whole is not None:
 """
 
 
+@pytest.mark.whole
 def test_ranks_try_the_same_ways_and_agree(tmp_path: Path) -> None:
     job = run_ranks(2, JOB, env={"CONTROLLERS_TUNING": str(tmp_path)})
     assert (job.returncode, job.stdout.split()) == (0, ["True"] * 3), job.stderr

@@ -47,6 +47,7 @@ def running(name: str, rng: random.Random) -> ct.Computation:
     return ct.Computation(burgers, RING, u=hill, **options)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("number", cases(2, 60))
 def test_steps_that_are_looked_at_are_those_of_the_reference(number: int) -> None:
     rng, name = random.Random(number), ("wave", "burgers")[number % 2]

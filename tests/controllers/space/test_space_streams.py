@@ -106,6 +106,7 @@ def test_chunks_wait_for_their_slots_alone(monkeypatch: pytest.MonkeyPatch) -> N
     assert lanes == {"upload": "transfer", "launch": "compute", "download": "retrieve"}
 
 
+@pytest.mark.whole
 def test_whole_arrays_are_brought_once_and_other_calls_use_the_same_slots() -> None:
     values = np.random.default_rng(3).normal(size=(3000, 4)).astype("float32")
     with ct.workspace(memory_cap="70k", **OWN) as on:

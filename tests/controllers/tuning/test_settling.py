@@ -69,6 +69,7 @@ def test_the_fastest_length_near_that_of_the_model_is_taken(
     assert run(start)[0].length == model
 
 
+@pytest.mark.whole
 def test_launches_that_take_long_are_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     timed = lengths_timed(monkeypatch, 0, BUDGET_S)
     assert [run(np.zeros(EXTENT, np.float32))[0].length] == timed

@@ -76,6 +76,7 @@ def test_a_space_makes_variants_of_which_the_first_is_the_default() -> None:
         assert "CELLS 1, ITEMS 8" in in_use(run)
 
 
+@pytest.mark.whole
 def test_a_run_tries_the_candidates_and_later_runs_take_the_winner(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

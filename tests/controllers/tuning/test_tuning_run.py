@@ -194,6 +194,7 @@ def test_nothing_begins_that_would_exceed_the_seconds(
         assert np.array_equal(run.gather(), reference_run(LINE, field(), 2 * STEPS, (False,)))
 
 
+@pytest.mark.whole
 def test_the_report_tells_what_was_tried_gained_and_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 1.0)
     with tuned(tune=9.0, devices=["cpu:0", "reference"]) as run:
