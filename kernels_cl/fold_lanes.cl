@@ -81,13 +81,18 @@ typedef struct { KGT_DOUBLES high, low; KGT_HALF(double) most, least; } kgt_bloc
 #define KGT_NO_BLOCK_float {0, 0, UINT_MAX}
 #define KGT_NO_BLOCK_double {0, 0, 0, INFINITY}
 
+#if KGT_LANES > 2
+#define KGT_WIDER(half) __builtin_convertvector(half, KGT_HALF(double))
+#else
+#define KGT_WIDER(half) (double)(half)
+#endif
+
 KGT_INLINE void kgt_block_take_float(kgt_block_float *block, const KGT_FLOATS value)
 {
     const KGT_WHOLE(uint) size = KGT_BITS(uint, value) & INT_MAX, less = size - 1;   // 0 is large
     const KGT_HALF(uint) most = size.lo > size.hi ? size.lo : size.hi;
     const KGT_HALF(uint) least = less.lo < less.hi ? less.lo : less.hi;
-    block->high += __builtin_convertvector(value.lo, KGT_HALF(double))
-        + __builtin_convertvector(value.hi, KGT_HALF(double));
+    block->high += KGT_WIDER(value.lo) + KGT_WIDER(value.hi);
     block->most = most > block->most ? most : block->most;
     block->least = least < block->least ? least : block->least;
 }
@@ -116,7 +121,7 @@ KGT_CALLED int kgt_block_end_float(
     }
     // 2 KGT_BLOCK numbers below 2^(most + 1) whose last bits are 2^(least - 23) or more have 53 bits
     if (least != UINT_MAX
-            && (most >= 0x7f800000 || (int)(most >> 23) - (int)(least + 1 >> 23) > 19))
+            && (most >= 0x7f800000 || (int)(most >> 23) - (int)((least + 1) >> 23) > 19))
         return 0;
     const KGT_DOUBLES high = (KGT_DOUBLES)(block->high, (KGT_HALF(double))(0));
     kgt_lanes_add_double(sum, further, one, digits, lowest, high);

@@ -55,12 +55,12 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
         #define KGT_DOUBLES double$width
         #define KGT_FLOATS float$width
         #define KGT_WHOLE(type) type##$width
-        #define KGT_HALF(type) type##$half
+        #define KGT_HALF(type) type$half
         #define KGT_BITS(type, value) as_##type##$width(value)
 
         $rests
         $rest
-    """, width=width, half=width // 2, rests=rests(width),
+    """, width=width, half=f"##{width // 2}" if width > 2 else "", rests=rests(width),
         rest=fixed_source("fold_lanes").splitlines())  # fmt: skip
 
 
