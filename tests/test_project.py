@@ -109,6 +109,7 @@ def test_no_function_is_long() -> None:
     assert not long
 
 
+@pytest.mark.whole
 def test_no_module_imports_itself_by_way_of_others_not_even_for_types() -> None:
     """But for `controllers`, which has all that users call, and the version."""
     modules = trees().keys() - {"controllers"}

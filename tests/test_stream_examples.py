@@ -49,6 +49,7 @@ def test_devices_give_the_bits_of_the_reference(name: str) -> None:
 NAMES = [*SIZES]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("names", sample([NAMES[::4], NAMES[1::4], NAMES[2::4] + NAMES[3::4]], 3))
 def test_all_run_on_two_ranks(names: list[str]) -> None:
     """Each gives the bits of one process, which both ranks compute, too."""

@@ -83,6 +83,7 @@ def test_what_was_changed_is_written_when_the_command_has_ended(
     until(lambda: len(written) == 1)
 
 
+@pytest.mark.whole
 def test_threads_end_with_the_last_use_of_a_file(tmp_path: Path) -> None:
     before = {*threading.enumerate()}
     file = ScratchFile(tmp_path, PAGE)

@@ -26,7 +26,7 @@ def test_work_is_done_in_order_and_little_of_it_waits() -> None:
     giver.start()
     for number in range(5):
         while len(put) < min(5, number + 2):    # one is done, one waits
-            assert giver.is_alive()
+            assert giver.is_alive() or len(put) == 5
         giver.join(0.05)
         assert len(put) <= number + 2
         gate.release()

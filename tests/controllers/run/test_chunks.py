@@ -160,6 +160,7 @@ def test_what_is_explained() -> None:
     assert moved.least == 4 * (60 * 40 + 58 * 38)
 
 
+@pytest.mark.whole
 def test_chunks_overlap_where_they_cannot_be_skewed_and_it_is_said_why() -> None:
     @ct.step
     def heat(u: Any, k: Any) -> Any:

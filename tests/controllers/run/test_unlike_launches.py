@@ -118,6 +118,7 @@ def unlike(monkeypatch: pytest.MonkeyPatch, lengths: dict[int, int]) -> None:
         monkeypatch.setattr(kind, "usual_steps", usual)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("width", "paces"), [
     (None, ((6,), (3, 3))), (12, ((6, 6), (4, 4, 4))), (2, None), ("auto", ((6,), (3, 3))),
 ])  # fmt: skip

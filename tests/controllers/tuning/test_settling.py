@@ -75,6 +75,7 @@ def test_launches_that_take_long_are_left_to_the_model(monkeypatch: pytest.Monke
     assert [run(np.zeros(EXTENT, np.float32))[0].length] == timed
 
 
+@pytest.mark.whole
 def test_launches_are_really_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     spent: list[float] = []
     timed = Engine.timed
