@@ -202,6 +202,20 @@ def test_groups_that_walk_fold_each_cell_once(walking):
     check("float32", (37, 1024), "nan", 1, only=("max",), on=like_gpu)
 
 
+@pytest.mark.parametrize("n_fields", [1, 2])
+def test_what_a_gpu_stores_beside_a_fold_is_in_its_place(n_fields):
+    """Of one field behind all steps of an item, of several in each step."""
+    reads = {"u": Read("u", (0, 0)), "v": Read("v", (0, 0))}
+    updates = dict(list({"u": reads["u"] * 2, "v": reads["u"] + reads["v"]}.items())[:n_fields])
+    stage = Stage("s", updates, ((0, 0),) * 2, {"most": Fold("max", reads["u"] * 2)})
+    program = Program("p", (Field("u", "float32"), Field("v", "float32")), (stage,))
+    u, v = (values(np.random.default_rng(n), "float32", (37, 1024), "plain") for n in range(2))
+    made, fields = folded(like_gpu(), program, {"u": u, "v": v})
+    assert made["most"] == Accumulator.of("max", u * 2)
+    right = {"u": u * 2, "v": u + v}
+    assert all(np.array_equal(fields[name], right[name]) for name in updates)
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("extent", [(1,), (70001,), (3, 1024), (9, 8, 257), (2, 3, 9, 256)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])

@@ -11,8 +11,8 @@ from controllers.kgt.strategies.marching.folds import (
     after_steps,
     before_steps,
     in_step,
-    keeps,
     named,
+    stores_late,
     walk,
     walked,
     walks,
@@ -229,9 +229,8 @@ def _row(
     else:
         values = each_cell(program, stage, config, registers, names)
     row = registers.row
-    if keeps(stage, config):
-        return [*values, *in_step(program, stage, config, row)]
-    return [*values, *stores(program, stage, config, row), *in_step(program, stage, config, row)]
+    now = [] if stores_late(stage, config) else stores(program, stage, config, row)
+    return [*values, *now, *in_step(program, stage, config, row)]
 
 
 def _values(

@@ -3,9 +3,9 @@
 
 Where nothing is stored, and for sums of float64, a group takes many tiles, so that its items fold
 many cells each before they fold together; else walking takes longer than the ends of groups.  Of
-one tile an item stores and folds when the values of all its steps are made: so all that it reads is
-asked for before anything waits.  Not in loops that are not unrolled, nor of cells whose places are
-kept.
+one tile an item folds when the values of all its steps are made, and stores then what is one field:
+so all that it reads is asked for before anything waits.  Not in loops that are not unrolled, nor of
+cells whose places are kept.
 """
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> 
         lines.append(f"const int {name} = (int)(item_{axis} - start_{axis});")
     if not keeps(stage, config):
         return lines
-    for field in stage.updates:
+    for field in _kept(stage, config):
         cell = OPENCL_TYPES[program.dtypes[field]]
         room = f"item_all_{field}[{config.steps * config.rows}]"
         if in_vectors(stage, program.dtypes):
@@ -94,7 +94,7 @@ def in_step(
     if not keeps(stage, config):
         return _folds(program, stage, config, 1, row)
     lines = []
-    for field in stage.updates:
+    for field in _kept(stage, config):
         value, room = named("item_value", stage, field), kept_value(field, config, row)
         if config.lanes == 1 or in_vectors(stage, program.dtypes):
             lines.append(f"{room} = {value};")
@@ -162,6 +162,17 @@ def keeps(stage: Stage, config: MarchingParameters) -> bool:
         return False
     places = any(one.place for one in values_of(stage))
     return config.steps > 1 and not config.looped and not places
+
+
+def stores_late(stage: Stage, config: MarchingParameters) -> bool:
+    """Whether stores wait, too: of one field, as the values of several take registers."""
+    return keeps(stage, config) and len(stage.stored) == 1
+
+
+def _kept(stage: Stage, config: MarchingParameters) -> list[str]:
+    """The fields whose values wait: those that are folded, and perhaps what is stored."""
+    late = stores_late(stage, config)
+    return [field for field in stage.updates if late or field not in stage.stored]
 
 
 def _repeats(

@@ -2,7 +2,7 @@
 """How a "marching" kernel stores what its items have made: at once, or behind all their steps."""
 from __future__ import annotations
 
-from controllers.kgt.strategies.marching.folds import keeps, kept_value, named
+from controllers.kgt.strategies.marching.folds import kept_value, named, stores_late
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block
@@ -57,7 +57,7 @@ def stores(
             times = f"{row} * " if row > 1 else ""
             at += f" + {times}{field}_pitch_{config.across(program.n_axes)}"
         value = named("item_value", stage, field)
-        if keeps(stage, config):
+        if stores_late(stage, config):
             at += f" + (item - {config.steps}) * {field}_pitch_{config.axis}"
             value = kept_value(field, config, row)
         store = f"{target}[{at}] = {value};"
@@ -74,7 +74,7 @@ def stores(
 
 def late_stores(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: what stores the values that were kept; by now all indices are those of the end."""
-    if not keeps(stage, config) or not stage.stored:
+    if not stores_late(stage, config):
         return []
     rows = [line for row in range(config.rows) for line in stores(program, stage, config, row)]
     return block("""
