@@ -3,12 +3,14 @@
 
     python tools/measure_arrays.py --device cpu [--size 4096] [--cpu-time]
     python tools/measure_arrays.py --device gpu [--size 8192]
+    POCL_CACHE_DIR=$(mktemp -d) python tools/measure_arrays.py --first "a sum"
 
 `out[...] = a * b + c * d - e`, float32: bytes per second (five arrays read, one written) over the
 rate of the device's own copy, and on a CPU the speed over that of C; medians of `--rounds` turns,
 or with `--cpu-time` the least seconds of CPU of the process, which others disturb less.
 Then what the first use of an expression costs, and later ones of few cells, by kinds of
-expressions: seconds of CPU of the calling thread, the least of `--rounds` turns of 60.
+expressions: seconds of CPU of the calling thread, the least of `--rounds` turns of 60.  With
+`--first` the first use of one kind alone, once per process: 512 x 512 cells.
 """
 from __future__ import annotations
 
@@ -121,7 +123,7 @@ def of_c(size: int, folder: Path) -> Callable[[int], float]:
 def of_copy(size: int, handle: cl.Device) -> Callable[[int], float]:
     """The same of a copy that moves as many bytes."""
     context = cl.Context([handle])
-    queue = cl.CommandQueue(context)
+    queue = cl.CommandQueue(context, handle)
     n_bytes = len(NAMES) * 4 // 2 * size * size
     buffers = [cl.Buffer(context, cl.mem_flags.READ_WRITE, n_bytes) for _ in range(2)]
     for buffer in buffers:      # memory that nobody has written to is read from one page
@@ -171,6 +173,15 @@ def of_few_cells(device: str, n_rounds: int) -> tuple[float, dict[str, float]]:
     return first, later
 
 
+def of_first(device: str, kind: str) -> tuple[float, float]:
+    """Seconds of a first use in this process, to its end, and of its CPU."""
+    with fields(512, device) as run:
+        start, before = time.perf_counter(), time.process_time()
+        KINDS[kind](run)
+        run.out[0, 0]
+        return time.perf_counter() - start, time.process_time() - before
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--device", default="cpu", help="cpu (default) or gpu")
@@ -178,7 +189,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--count", type=int, help="assignments of a turn")
     parser.add_argument("--cpu-time", action="store_true", help="seconds of CPU; the least ones")
+    parser.add_argument("--first", choices=list(KINDS), help="only the first use of one kind")
     options = parser.parse_args()
+    if options.first:
+        wall, cpu = of_first(options.device, options.first)
+        print(f"the first use, {options.first}: {wall:.3f} s, of CPU {cpu:.3f}")
+        return
     on_cpu = options.device == "cpu"
     size = options.size or (4096 if on_cpu else 8192)
     count = options.count or (12 if on_cpu else 60)     # of which the end is looked at

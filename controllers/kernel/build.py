@@ -8,7 +8,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -21,6 +21,7 @@ from controllers.device.remedy import DOCTOR
 from controllers.kernel.build_cache import cache_for
 from controllers.kernel.build_log import with_lines, without_counts
 from controllers.kernel.crash import labelled, tell_of_crashes
+from controllers.kernel.declarations import NO_HEADER, WITH_THE_HEADER, declared
 from controllers.kernel.variant import Kernel
 from controllers.kgt.parameter import Parameter, Role, with_roles
 from controllers.kgt.text.fixed import accessors
@@ -258,6 +259,11 @@ def _from_binary(
 
 
 def _compiled(context: cl.Context, source: str, options: Sequence[str]) -> cl.Program:
+    by_us = WITH_THE_HEADER in context.devices[0].platform.version and ARGUMENT_INFO not in options
+    text = declared(source) if by_us else None
+    if text is not None:
+        with suppress(cl.RuntimeError):     # what it says is said of the text itself
+            return _built(cl.Program(context, text), [*options, NO_HEADER])
     return _built(cl.Program(context, source), options)
 
 

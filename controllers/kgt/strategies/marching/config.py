@@ -57,8 +57,8 @@ FEW_READS, MANY_READS = 6, 18
 MANY_WORDS, MOST_WORDS = 64, 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
 # Work-groups of a kernel that folds, at most, where they walk, and end with a fold of their items:
-# of sums, of extremes (docs/performance.md).
-SUMMING_GROUPS, FEW_GROUPS = 8448, 4224
+# of sums beside what is stored, of sums alone, of extremes alone (docs/performance.md).
+BESIDE_GROUPS, SUMMING_GROUPS, FEW_GROUPS = 12672, 8448, 4224
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class MarchingConfig(MarchingParameters, Config):
                 return hands if is_best else cls(2 if wide else 4, 2, 0, (64, 2, 1))
             if n_reads <= FEW_READS:
                 if sums_doubles(stage):
-                    return cls(4, 2, 0, (64, 4, 1))
+                    return cls(2, 8, 0, (128, 1, 1))
                 folds = (4, 0, (64, 2, 1)) if is_folding(stage) else (2, 0, (64, 4, 1))
                 return cls(2 if wide else 4, *folds)
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
@@ -184,7 +184,8 @@ class MarchingConfig(MarchingParameters, Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Work-groups of a fixed size."""
-        most = SUMMING_GROUPS if needs_doubles(stage) else FEW_GROUPS
+        alone = SUMMING_GROUPS if needs_doubles(stage) else FEW_GROUPS
+        most = BESIDE_GROUPS if stage.stored else alone
         return work_sizes(self, program.n_axes, most if walks(stage) else 0)
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
