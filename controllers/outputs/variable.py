@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import Event
 from controllers.engine import Engine
 from controllers.fields.cells import section_of
 from controllers.fields.selection import Selection
@@ -79,6 +79,11 @@ class Variable:
         cells = section_of(engine, self.field, place, self.section, box)
         return Part(self, self.kept(box), cells.reshape(self.kept(box).extent))
 
+    def plain(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Some cells as they are written: with one NaN, of its dtype."""
+        with np.errstate(over="ignore"):
+            return with_one_nan(cells).astype(self.dtype, copy=False)
+
     def _without(self, per_axis: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(n for n, gone in zip(per_axis, self.section.dropped) if not gone)
 
@@ -87,20 +92,19 @@ class Variable:
 class Part:
     """Cells of a box of positions of a variable.
 
-    arrival: what says that they are there, if they are on their way.  pool: whose memory they are
+    arrival: done when they are there, if they are on their way.  pool: whose memory they are
     in, if it is that of nobody else.
     """
 
     variable: Variable
     box: Shape
     cells: npt.NDArray[Any]
-    arrival: Event | None = None
+    arrival: Future[None] | None = None
     pool: Buffers | None = None
 
     def plain(self) -> npt.NDArray[Any]:
-        """The cells as they are written: with one NaN, of the dtype of the variable."""
-        with np.errstate(over="ignore"):
-            return with_one_nan(self.cells).astype(self.variable.dtype, copy=False)
+        """The cells as they are written."""
+        return self.variable.plain(self.cells)
 
     def copied(self, buffers: Buffers) -> Part:
         """The same in memory of its own."""
@@ -109,7 +113,7 @@ class Part:
     def arrived(self) -> Part:
         """Itself, when the cells are there."""
         if self.arrival is not None:
-            self.arrival.wait()
+            self.arrival.result()
         return self
 
     def give(self) -> None:

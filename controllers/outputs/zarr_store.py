@@ -2,8 +2,9 @@
 """A zarr store of moments: every rank writes its own cells, rank 0 says which moments there are.
 
 Ranks write beyond the length along time that the metadata say; when all have written, rank 0
-replaces the metadata, that of the group last.  So what is listed is complete.  TensorStore writes
-chunks that ranks share by comparing and exchanging them, so that no cell is lost.
+replaces the metadata, that of the group last.  So what is listed is complete.  Chunks of which one
+place has all cells are written as files; TensorStore writes the others, which ranks may share, by
+comparing and exchanging them, so that no cell is lost.
 """
 # docs/decisions/0074-output-lists-what-is-complete.md
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from controllers.outputs import zarr_documents as documents
+from controllers.outputs.chunk_files import chunks_of, sync_folders, write_chunk
 from controllers.outputs.files import encoded, replace_all, replace_file
 from controllers.outputs.moment import FORMAT, Facts, Moment
 from controllers.outputs.variable import Part, Variable
@@ -26,7 +28,7 @@ from hitmap.files import sync
 from hitmap.shape import Shape
 
 METADATA = "zarr.json"
-AT_ONCE = 4             # parts that are written at a time
+AT_ONCE = 4             # chunks that TensorStore writes at a time
 _ENDLESS = 1 << 40      # moments, as far as a rank that writes knows
 
 
@@ -85,12 +87,24 @@ class ZarrStore:
     ) -> None:
         pending: deque[Any] = deque()
         for part in parts:
-            one, cells = part.variable, part.plain()
-            where = (number, *part.box.slices((0,) * part.box.n_axes))
-            target = self._array(one)[where]
-            pending.append(target.write(cells, can_reference_source_data_indefinitely=True))
-            if len(pending) > AT_ONCE:
-                pending.popleft().result()
+            one, top = part.variable, self.path / part.variable.field / "c"
+            folders: set[Path] = set()
+            for at, box, is_whole in chunks_of(part):
+                cells = part.cells[box.slices(part.box.lower)]
+                if is_whole:
+                    path = top.joinpath(str(number), *map(str, at))
+                    if path.parent not in folders:
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        folders.add(path.parent)
+                    write_chunk(path, one, cells)
+                    continue
+                where = (number, *box.slices((0,) * box.n_axes))
+                target = self._array(one)[where]
+                plain = one.plain(cells)
+                pending.append(target.write(plain, can_reference_source_data_indefinitely=True))
+                if len(pending) > AT_ONCE:
+                    pending.popleft().result()
+            sync_folders(folders, top)
         for written in pending:
             written.result()
 
