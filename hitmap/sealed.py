@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Persistent messages that carry a checksum of what was sent, and tell whether it has arrived.
 
-It travels with the bytes, in the same message, as MPI takes them from two addresses: nothing is
-copied for it.  It is a CRC-32: one wrong bit, or a burst of up to 32, never passes, other damage
-once in 2**32.
+It travels right behind them, in a message of its own: nothing is copied for it, and the bytes go as
+they would without it.  It is a CRC-32: one wrong bit, or a burst of up to 32, never passes, other
+damage once in 2**32.
 """
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from hitmap.comm import Buffer, Communicator
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-SEAL_NBYTES = 4
 
 
 class SealedCommunicator:
@@ -40,17 +38,26 @@ class SealedCommunicator:
 
 
 class _Sealed:
-    """Bytes and their seal, as one message."""
+    """Bytes and their seal; both have arrived, or left, when `Test` says so."""
+
+    _request: MPI.Prequest
+    _behind: MPI.Prequest       # the seal's, of the same peer and tag: MPI keeps them in order
 
     def __init__(self, buf: Buffer) -> None:
-        from mpi4py import MPI
-
         self._bytes: Buffer = buf.view(np.uint8)
         self._seal = np.zeros(1, np.uint32)
-        addresses = [MPI.Get_address(self._bytes), MPI.Get_address(self._seal)]
-        parts = [self._bytes.size, SEAL_NBYTES]
-        self._type = MPI.BYTE.Create_hindexed(parts, addresses).Commit()
-        self._message: Any = [MPI.BOTTOM, 1, self._type]
+
+    def Start(self) -> None:
+        self._request.Start()
+        self._behind.Start()
+
+    def Test(self, status: MPI.Status) -> bool:
+        """Whether all is done; `status` is then that of the bytes."""
+        return self._behind.Test() and self._request.Test(status)
+
+    def Free(self) -> None:
+        self._request.Free()
+        self._behind.Free()
 
     def _checksum(self) -> int:
         return zlib.crc32(self._bytes.data)
@@ -61,49 +68,32 @@ class SealedSend(_Sealed):
 
     def __init__(self, comm: Communicator, buf: Buffer, dest: int, tag: int) -> None:
         super().__init__(buf)
-        self._request = comm.Send_init(self._message, dest, tag)
+        self._request = comm.Send_init(self._bytes, dest, tag)
+        self._behind = comm.Send_init(self._seal, dest, tag)
 
     def Start(self) -> None:
         self._seal[0] = self._checksum()
-        self._request.Start()
-
-    def Test(self, status: MPI.Status) -> bool:
-        return self._request.Test(status)
-
-    def Free(self) -> None:
-        self._request.Free()
-        self._type.Free()
+        super().Start()
 
 
 class SealedReceive(_Sealed):
     """A request that receives into a contiguous array each time it is started.
 
-    is_altered: whether what has arrived last is not what was sent.  A status of it says how many
-    bytes have come, without the seal.
+    is_altered: whether what has arrived last is not what was sent.
     """
 
     def __init__(self, comm: Communicator, buf: Buffer, source: int, tag: int) -> None:
         super().__init__(buf)
         self.is_altered = False
-        self._request = comm.Recv_init(self._message, source, tag)
-
-    def Start(self) -> None:
-        self._request.Start()
+        self._request = comm.Recv_init(self._bytes, source, tag)
+        self._behind = comm.Recv_init(self._seal, source, tag)
 
     def Test(self, status: MPI.Status) -> bool:
-        if not self._request.Test(status):
+        if not super().Test(status):
             return False
-        from mpi4py import MPI
-
-        arrived = status.Get_count() - SEAL_NBYTES
-        status.Set_elements(MPI.BYTE, max(arrived, 0))
-        whole = arrived == self._bytes.size
+        whole = status.Get_count() == self._bytes.size
         self.is_altered = whole and self._checksum() != int(self._seal[0])
         return True
-
-    def Free(self) -> None:
-        self._request.Free()
-        self._type.Free()
 
 
 def sealed(comm: Communicator) -> Communicator:

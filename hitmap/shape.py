@@ -97,9 +97,10 @@ class Shape:
         True
         """
         _check_axes(self, other)
-        return all(map(
-            operator.lt, map(max, self.lower, other.lower), map(min, self.upper, other.upper)
-        ))  # fmt: skip
+        for low, high, lo, hi in zip(self.lower, self.upper, other.lower, other.upper):
+            if low >= hi or lo >= high or low >= high or lo >= hi:
+                return False
+        return True
 
     def __contains__(self, other: Shape) -> bool:
         """Whether every cell of `other` is in this box; an empty box is inside any.
@@ -194,7 +195,7 @@ class Shape:
 
 
 def _check_axes(one: Shape, other: Shape) -> None:
-    if one.n_axes != other.n_axes:
+    if len(one.lower) != len(other.lower):
         raise ValueError(
             f"boxes must have the same number of axes, got {one} with {one.n_axes} and "
             f"{other} with {other.n_axes}"

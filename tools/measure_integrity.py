@@ -4,17 +4,21 @@
     mpiexec -n 2 python tools/measure_integrity.py [--size 4096] [--dtype float32] [--steps 200]
         [--rounds 5] [--device SELECTOR] [--digest-every 100]
 
-Heat on a square (5 cells), with neither, with checksums, with digests, in turn; the least of all
-rounds counts.  Wall-clock time is that of a machine that does nothing else.
+Heat on a square (5 cells), with neither, with checksums, with digests, in turn, forth and back, by
+as many steps as there are between digests.  Shown are the least of all turns, and by how much turns
+are longer than those with neither beside them: the median.  Wall-clock time is that of a machine
+that does nothing else.
 """
 from __future__ import annotations
 
 import argparse
-import math
 import resource
 import time
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 import controllers as ct
 from hitmap import default_communicator
@@ -46,12 +50,13 @@ def main() -> None:
         )
         for name, way in ways.items()
     }  # fmt: skip
-    least = least_of_steps(runs, options.rounds, options.steps)
+    n_turns = max(2, options.rounds * options.steps // options.digest_every)
+    times = times_of_turns(runs, n_turns, options.digest_every)
     digest_s = least_of_digests(runs["neither"], options.rounds)
     if comm.rank == 0:
         launch = runs["neither"].plan.steps_per_launch
         print(f"{comm.size} ranks, {options.size}^2 {options.dtype}, {launch} steps per launch")
-        show(least, digest_s, options.steps, options.digest_every)
+        show(times, digest_s, options.digest_every)
     for run in runs.values():
         run.close()
 
@@ -70,22 +75,20 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def least_of_steps(
-    runs: Mapping[str, ct.Computation], n_rounds: int, n_steps: int
-) -> dict[str, tuple[float, float]]:
-    """Seconds of a round's steps: of the processors of all ranks, and by the slowest's clock."""
-    least = dict.fromkeys(runs, (math.inf, math.inf))
-    for number in range(n_rounds + 1):
-        for name, run in runs.items():
+def times_of_turns(
+    runs: Mapping[str, ct.Computation], n_turns: int, n_steps: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """[n_turns, 2] seconds: of the processors of all ranks, and by the slowest's clock."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for number in range(n_turns + 1):
+        for name in list(runs)[:: 1 if number % 2 else -1]:
+            run = runs[name]
             begun, start = cpu_s(), time.perf_counter()
             run.run(n_steps)
             every = run.comm.allgather((cpu_s() - begun, time.perf_counter() - start))
             if number:      # the first one compiles
-                cpu, wall = least[name]
-                least[name] = (
-                    min(cpu, sum(one[0] for one in every)), min(wall, max(one[1] for one in every))
-                )  # fmt: skip
-    return least
+                found[name].append((sum(one[0] for one in every), max(one[1] for one in every)))
+    return {name: np.array(times) for name, times in found.items()}
 
 
 def least_of_digests(run: ct.Computation, n_rounds: int) -> tuple[float, float]:
@@ -101,20 +104,19 @@ def least_of_digests(run: ct.Computation, n_rounds: int) -> tuple[float, float]:
 
 
 def show(
-    least: Mapping[str, tuple[float, float]], digest_s: tuple[float, float], n_steps: int,
-    digest_every: int,
-) -> None:  # fmt: skip
+    times: Mapping[str, npt.NDArray[np.float64]], digest_s: tuple[float, float], n_steps: int
+) -> None:
     """Print what steps and digests take, and how much more than neither."""
-    base = least["neither"]
-    for name, times in least.items():
-        more = [one / usual - 1 for one, usual in zip(times, base)]
-        each = [1e3 * one / n_steps for one in times]
+    for name, turns in times.items():
+        each = 1e3 * turns.min(axis=0) / n_steps
+        more = np.median(turns / times["neither"], axis=0) - 1
         print(f"{name:10} {each[0]:.3f} ms of processors per step ({more[0]:+.2%}), "
               f"{each[1]:.3f} ms by the clock ({more[1]:+.2%})")  # fmt: skip
-    more = [one / (digest_every * usual / n_steps) for one, usual in zip(digest_s, base)]
     shown = [
-        f"{1e3 * one:.2f} ms {what} ({share:.2%} of {digest_every} steps)"
-        for one, what, share in zip(digest_s, ("of processors", "by the clock"), more)
+        f"{1e3 * one:.2f} ms {what} ({one / usual:.2%} of {n_steps} steps)"
+        for one, what, usual in zip(
+            digest_s, ("of processors", "by the clock"), times["neither"].min(axis=0)
+        )
     ]
     print(f"a digest   {', '.join(shown)}")
 

@@ -19,7 +19,7 @@ def flipped(number: int, bit: int) -> Iterator[list[int]]:
             message._seal[0] = message._checksum()
             at = bit % (8 * message._bytes.size)
             message._bytes[at // 8] ^= 1 << at % 8
-            message._request.Start()
+            super(SealedSend, message).Start()
         else:
             start(message)
         sent[0] += 1
