@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 """How well shares are found: two parts of a device, or two devices, one of which is slowed.
 
-    python tools/measure_balance.py [--device cpu/1,1] [--size 1024] [--cube 100] [--settle 5000]
+    python tools/measure_balance.py [--device cpu/1,1] [--size 4096] [--cube 256] [--settle 5000]
     python tools/measure_balance.py --change [--out shares.json] [--picture shares.svg]
     python tools/measure_balance.py --device gpu --size 16384 --cube 640      # two GPUs
 
 The last part, or the last of several devices, is slowed by issuing its launches several times,
 which changes no bits.  One row per case: by how much it is slowed, then of two runs of `--settle`
 steps, the first where nothing is known of the devices, the second with what that one has kept: the
-moves, and the overhead, which is what these steps took beyond as many at the speed that was
-reached.  That is seen in `--steps` further steps of the second run, nine pieces of which the median
-counts: the share of the slow part, the cells per second, and these relative to the sum of what the
-kernels of both do while they run (1 is perfect: nobody waits, nothing is exchanged).  All bits are
-compared with those of the first device alone.  Last comes what is asked for beside what was found.
-On two quiet cores it takes some five minutes; `--axes 2` and `--axes 3` are halves of it.
+moves, and the overhead, which is what these steps took beyond those of a run that is given the
+shares which the first one has found.  The second run and that one are open at once and run pieces
+by turns, so that what disturbs one disturbs both: pieces in which shares changed, and the first
+one, count with the whole difference, the others with its median.  Then `--steps` further steps of
+the second run, nine pieces of which the median counts: the share of the slow part, the cells per
+second, and these relative to the sum of what the kernels of both do while they run (1 is perfect:
+nobody waits, nothing is exchanged).  All bits are compared with those of the first device alone.
+Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
+in two dimensions, two minutes in three.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
 after each `--every` steps, as a table, as JSON, and as a picture (by matplotlib); then after
@@ -51,6 +54,7 @@ HEAD = (
     "of the sum  same bits"
 )
 PIECES = 9          # of the steps whose speed counts
+TURNS = 25          # in which two runs are compared
 
 
 @contextmanager
@@ -73,32 +77,6 @@ def problem(options: argparse.Namespace, n_axes: int, dtype: str) -> tuple[Any, 
     return star.program(dtype), field
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a run of `--settle` steps, and some more, has come to.
-
-    settle_s: of the first steps, with all that finding the shares took.  step_s: of a later one.
-    of_sum: the later ones beside what the kernels of both would do if they always ran.
-    """
-
-    report: Report
-    n_steps: int
-    settle_s: float
-    step_s: float
-    of_sum: float
-    result: Any
-
-    @property
-    def moves(self) -> int:
-        """How often the field was divided anew."""
-        assert self.report.balance is not None, "two devices"
-        return self.report.balance.moves
-
-    def overhead(self, step_s: float) -> float:
-        """The part of the first steps beyond as many that take so long."""
-        return 1 - self.n_steps * step_s / self.settle_s
-
-
 def seconds_of(run: controllers.Computation, n_steps: int) -> float:
     """By the clock."""
     start = time.perf_counter()
@@ -106,16 +84,55 @@ def seconds_of(run: controllers.Computation, n_steps: int) -> float:
     return time.perf_counter() - start
 
 
-def balanced(options: argparse.Namespace, program: Any, field: Any) -> Found:
-    """One run."""
-    with controllers.Computation(
-        program, field, devices=options.device, weights="auto", balance="start",
-        steps_per_launch=options.steps_per_launch,
-    ) as run:  # fmt: skip
+def moves(run: controllers.Computation) -> int:
+    """How often the field was divided anew."""
+    balance = run.report().balance
+    return 0 if balance is None else balance.moves
+
+
+@dataclass
+class Case:
+    """What is computed, and by what."""
+
+    options: argparse.Namespace
+    program: Any
+    field: Any
+
+    def opened(self, **how: Any) -> tuple[controllers.Computation, float]:
+        """A computation, and how long it took to make it."""
+        start = time.perf_counter()
+        run = controllers.Computation(
+            self.program, self.field, devices=self.options.device,
+            steps_per_launch=self.options.steps_per_launch, **how,
+        )  # fmt: skip
         if run.layout.n_places < 2:
-            sys.exit(f"{options.device} is one device; name one in parts, as cpu/1,1, or two")
-        settle_s = seconds_of(run, options.settle)
-        count, seconds, parts = max(1, options.steps // PIECES), list[float](), list[float]()
+            sys.exit(f"{self.options.device} is one device; name one in parts, as cpu/1,1, or two")
+        return run, time.perf_counter() - start
+
+    def found(self) -> tuple[Report, float, Any]:
+        """Of a run that finds shares: how long it took, too, and the field then."""
+        run, seconds = self.opened(weights="auto", balance="start")
+        with run:
+            seconds += seconds_of(run, self.options.settle)
+            return run.report(), seconds, run.gather()
+
+    def beside(self, found: controllers.Computation, given: controllers.Computation,
+               late_s: float) -> tuple[float, float]:  # fmt: skip
+        """What a run takes beyond one that is given the shares, and how long that one takes."""
+        count, usual, unusual, given_s = self.options.settle // TURNS, list[float](), late_s, 0.0
+        for turn in range(TURNS):
+            before, one = moves(found), seconds_of(given, count)
+            more = seconds_of(found, count) - one
+            given_s += one
+            if turn and moves(found) == before:
+                usual.append(more)
+            else:
+                unusual += more
+        return unusual + median(usual) * len(usual), given_s
+
+    def speed(self, run: controllers.Computation) -> tuple[float, float]:
+        """Seconds per step, and the rate relative to the sum of what the kernels of all do."""
+        count, seconds, parts = max(1, self.options.steps // PIECES), list[float](), list[float]()
         report = run.report()
         for _ in range(PIECES):
             before = [place.compute_s for place in report.places]
@@ -123,9 +140,8 @@ def balanced(options: argparse.Namespace, program: Any, field: Any) -> Found:
             report = run.report()
             busy = [now.compute_s - was for now, was in zip(report.places, before, strict=True)]
             at_best = sum(place.cells / s for place, s in zip(report.places, busy, strict=True))
-            parts.append(field.size / seconds[-1] / at_best)
-        step_s = median(seconds) / count
-        return Found(report, options.settle, settle_s, step_s, median(parts), run.gather())
+            parts.append(self.field.size / seconds[-1] / at_best)
+        return median(seconds) / count, median(parts)
 
 
 @dataclass(frozen=True)
@@ -155,26 +171,36 @@ def asked_beside(rows: Sequence[Row]) -> str:
 
 def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) -> Row:
     """One of them."""
-    program, field = problem(options, n_axes, dtype)
+    case = Case(options, *problem(options, n_axes, dtype))
     with nothing_known(), Slowness(times, options.device).holding():
-        cold, warm = (balanced(options, program, field) for _ in range(2))
+        cold, cold_s, first = case.found()
+        shares = [place.share for place in cold.places]
+        given, given_s = case.opened(weights=shares, balance="off")
+        with given:
+            warm, warm_s = case.opened(weights="auto", balance="start")
+            with warm:
+                late_s, usual_s = case.beside(warm, given, warm_s - given_s)
+                step_s, of_sum = case.speed(warm)
+                report, second = warm.report(), warm.gather()
     whole, of_parts, _ = options.device.partition("/")
     with controllers.Computation(
-        program, field, devices=whole if of_parts else f"{whole}:0"
+        case.program, case.field, devices=whole if of_parts else f"{whole}:0"
     ) as alone:  # fmt: skip
-        alone.run(warm.report.steps)
-        right = alone.gather()
-    assert warm.result is not None and right is not None, "one rank"
-    same = np.array_equal(warm.result, right) and np.array_equal(cold.result, right)
-    share, best_s = 1 - warm.report.places[0].share, min(cold.step_s, warm.step_s)
+        same = True
+        for n_steps, result in ((cold.steps, first), (report.steps - cold.steps, second)):
+            alone.run(n_steps)
+            right = alone.gather()
+            assert result is not None and right is not None, "one rank"
+            same = same and np.array_equal(result, right)
+    assert cold.balance is not None and report.balance is not None, "two devices"
+    share, late, at_first = report.places[-1].share, late_s / usual_s, cold_s / usual_s - 1
     text = (
-        f"{n_axes}d {dtype:9}  {times:6}  {cold.moves:5}  {cold.overhead(best_s):8.1%}  "
-        f"{warm.moves:5}  {warm.overhead(best_s):8.1%}  {share:5.1%}  "
-        f"{1 / (1 + times):8.1%}  {field.size / warm.step_s / 1e9:10.3f}  {warm.of_sum:10.3f}  "
+        f"{n_axes}d {dtype:9}  {times:6}  {cold.balance.moves:5}  {at_first:8.1%}  "
+        f"{report.balance.moves:5}  {late:8.1%}  {share:5.1%}  "
+        f"{1 / (1 + times):8.1%}  {case.field.size / step_s / 1e9:10.3f}  {of_sum:10.3f}  "
         f"{'yes' if same else 'NO':>9}"
     )
-    most = max(cold.moves, warm.moves)
-    return Row(text, most, warm.overhead(best_s), warm.of_sum, same)
+    return Row(text, max(cold.balance.moves, report.balance.moves), late, of_sum, same)
 
 
 def follow(options: argparse.Namespace) -> None:
@@ -255,12 +281,12 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cpu/1,1", help="a device in two parts, or two")
-    parser.add_argument("--size", type=int, default=1024, help="of the square")
-    parser.add_argument("--cube", type=int, default=100)
+    parser.add_argument("--size", type=int, default=4096, help="of the square")
+    parser.add_argument("--cube", type=int, default=256)
     parser.add_argument("--steps", type=int, default=900, help="whose speed counts")
     parser.add_argument("--settle", type=int, default=5000, help="steps before these")
     parser.add_argument("--axes", type=int, nargs="+", choices=(2, 3), default=[2, 3])
-    parser.add_argument("--steps-per-launch", type=int, default=1)
+    parser.add_argument("--steps-per-launch", type=int, help="by default what suits")
     parser.add_argument("--slower", type=int, nargs="+", default=[2, 3, 5])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--change", action="store_true", help="follow a change in mid-run")

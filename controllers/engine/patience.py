@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from controllers.device.event import Enqueued
 from controllers.engine.task import Awaited
-from controllers.process.waiter import Waiter
+from controllers.process.waiter import FirstOf, Waiter
 
 # How long to poll before giving the core away for longer.  A CPU device needs the cores more than
 # we do; beside devices of their own, a late look costs more than a busy core.
@@ -22,6 +22,8 @@ class Patience:
 
     def __init__(self, beside_cpu: bool) -> None:
         self._waiter = Waiter()
+        self._first_of = FirstOf()
+        self._beside_cpu = beside_cpu
         self._spin_s = SPIN_BESIDE_CPU_S if beside_cpu else SPIN_S
         # asleep a thread waits for a device's only command, which is late by as long as a sweep
         self._awake_s = 0.0 if beside_cpu else SPIN_S
@@ -36,8 +38,8 @@ class Patience:
     def until_any(self, blockers: Sequence[Awaited]) -> None:
         """Return when one of `blockers` is complete, at once if there is none.
 
-        A device's only command is waited for, beside devices of their own after a while; what can
-        only be asked after (messages, several places) is polled, for a while without pause.
+        Commands of devices are waited for, beside devices of their own after a while; messages can
+        only be asked after, for a while without pause.
         """
         if not blockers:
             return
@@ -50,8 +52,17 @@ class Patience:
             Enqueued(event, self._waiter).wait()
             blockers[0].complete()
             return
+        self._look_until_any(blockers, start)
+        if self._beside_cpu:    # as long as the last one; a core that polls computes nothing
+            short = time.perf_counter() - start < SPIN_BESIDE_CPU_S
+            self._spin_s = SPIN_BESIDE_CPU_S if short else 0.0
+
+    def _look_until_any(self, blockers: Sequence[Awaited], start: float) -> None:
+        asleep = all(blocker.blocks for blocker in blockers)
         while not any(blocker.complete() for blocker in blockers):
             if time.perf_counter() - start < self._spin_s:
                 os.sched_yield()
+            elif asleep:
+                self._first_of.wait([b.event for b in blockers if b.event is not None])
             else:
                 time.sleep(SLEEP_S)

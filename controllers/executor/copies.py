@@ -18,7 +18,7 @@ from controllers.memory.tile import Linear
 from hitmap.strided import Strided
 
 # The OpenCL types that copies take cells as, by their size: bits are moved, not numbers.
-CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong", 16: "uint4"}
 LEAST_RUN = 1 << 20     # bytes without a gap that a device's driver copies rather than a kernel
 MOST_PAIRS = 8      # of buffers, that copy_boxes.cl takes
 MOST_CELLS = 2**32 - 2**16  # of a pair, rounded up to work-groups
@@ -54,6 +54,34 @@ def without_runs(
     return runs, rest
 
 
+def widened(itemsize: int, move: Move) -> tuple[int, Move]:
+    """The same bytes as fewer cells, as wide as both ends allow: the size of one, and the move.
+
+    >>> dense = Strided(0, (12, 1), (3, 12))
+    >>> widened(4, (Strided(8, (20, 1), (3, 12)), dense))[1][0]
+    Strided(first=2, pitches=(5, 1), extent=(3, 3))
+    >>> [widened(4, (Strided(8, (pitch, 1), (3, 12)), dense))[0] for pitch in (20, 22, 23)]
+    [16, 8, 4]
+    """
+    for size in sorted(CELL_TYPES, reverse=True):
+        n = size // itemsize
+        if n > 1 and all(_divides(n, end) for end in move):
+            source, target = (_in_groups(n, end) for end in move)
+            return size, (source, target)
+    return itemsize, move
+
+
+def _divides(n: int, end: Strided) -> bool:
+    """Whether each row consists of whole groups of so many cells, which begin at such a group."""
+    numbers = (end.first, *end.pitches[:-1], end.extent[-1])
+    return end.pitches[-1] == 1 and not any(number % n for number in numbers)
+
+
+def _in_groups(n: int, end: Strided) -> Strided:
+    pitches = (*(pitch // n for pitch in end.pitches[:-1]), 1)
+    return Strided(end.first // n, pitches, (*end.extent[:-1], end.extent[-1] // n))
+
+
 class Copies:
     """The kernels that copy, built when they are needed first.
 
@@ -80,13 +108,14 @@ class Copies:
                 yield self._together(itemsize, copies[first : first + MOST_PAIRS])
             return
         for source, target, moves in copies:
-            for move in moves:
+            for cells in moves:
+                size, move = (itemsize, cells) if self._is_cpu else widened(itemsize, cells)
                 four = [four_axes(end) for end in move]
                 extent = four[0].extent
                 scalars = [value for end in four for value in (end.first, *end.pitches)]
                 sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self._is_cpu)
                 arguments = [source, target, *map(np.int64, (*scalars, *extent))]
-                yield self._kernel("copy_box", itemsize), arguments, sizes
+                yield self._kernel("copy_box", size), arguments, sizes
 
     def _together(
         self, itemsize: int, copies: Sequence[tuple[Linear, Linear, Sequence[Move]]]

@@ -16,10 +16,11 @@ class Lane:
     It times commands until told otherwise; `timed` is the queue that always does.
     """
 
-    def __init__(self, context: cl.Context) -> None:
+    def __init__(self, context: cl.Context, device: cl.Device | None) -> None:
         profiling = cl.command_queue_properties.PROFILING_ENABLE
-        self.timed = cl.CommandQueue(context, properties=profiling)
-        self._untimed = cl.CommandQueue(context)
+        # PoCL's context of a part of a device is one of the whole: a queue has to name its device
+        self.timed = cl.CommandQueue(context, device, profiling)
+        self._untimed = cl.CommandQueue(context, device)
         self.queue = self.timed
 
     def time(self, wanted: bool) -> None:

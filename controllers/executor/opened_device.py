@@ -59,13 +59,10 @@ class OpenedDevice:
         cap_bytes = cap_for(device.capacity_bytes, memory_cap)
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
         self.context = cl.Context([device.handle])
-        self.compute_lane, self.transfer_lane = Lane(self.context), Lane(self.context)
+        self.compute_lane, self.transfer_lane = self.lane(), self.lane()
         self._lanes = [self.compute_lane, self.transfer_lane]
-        profiling = cl.command_queue_properties.PROFILING_ENABLE
         # for what the host waits for while the lanes go on
-        self.results = (
-            None if self.shares_host else cl.CommandQueue(self.context, properties=profiling)
-        )
+        self.results = None if self.shares_host else self.lane().timed
         self._clearing = Clearing(self.compute)
         self._n_tiles = 0
         self._hosts: WeakValueDictionary[int, npt.NDArray[Any]] = WeakValueDictionary()
@@ -93,12 +90,15 @@ class OpenedDevice:
         """The queue that transfers go through now."""
         return self.transfer_lane.queue
 
+    def lane(self) -> Lane:
+        """A new lane of this device."""
+        return Lane(self.context, self.device.handle)
+
     @cached_property
     def retrieve_lane(self) -> Lane:
         """A lane for what leaves the device beside what is on its way to it."""
-        lane = Lane(self.context)
-        self._lanes.append(lane)
-        return lane
+        self._lanes.append(self.lane())
+        return self._lanes[-1]
 
     @cached_property
     def slot_memory(self) -> SlotMemory:

@@ -61,11 +61,9 @@ class History(Generic[Event]):
 
 
 def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> list[Event]:
-    boxes = list(cells)
-    found = [
-        event for entry, event in entries if any(map(entry.meets, boxes))
-    ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(
+        event for box in cells for entry, event in entries if box.meets(entry)
+    ))  # fmt: skip
 
 
 def _outside(

@@ -25,6 +25,11 @@ LINK_BYTES_PER_S = 20e9     # ... and of a large one
 LAUNCH_NBYTES = LAUNCH_S * DEVICE_BYTES_PER_S
 LAUNCH_NBYTES_ON_HOST = 2.5e5
 
+# Places that share the host's memory, too, hand borders over first where so many additional
+# launches are short beside the inner part: none of them waits then for the end of another one's
+# launch, which is late by some 5 % and by what the host takes to notice it.
+EVENS_OUT = 20
+
 # So much may leave later than it could, with what is made after it: it takes no longer than the
 # message that it spares.
 LATE_NBYTES = int(HAND_OVER_S * LINK_BYTES_PER_S)
@@ -41,16 +46,19 @@ def pays(
     """Whether a place computes `border` and `inner` in separate launches.
 
     `auto`: on a device with memory of its own, when the time hidden exceeds the additional
-    launches.  On a device that shares the host's memory the hand-over is a copy by the
-    cores that also compute, so that there is nothing to win.
+    launches.  On one that shares the host's memory the hand-over is a copy by the cores that
+    also compute, which hides nothing; but places go on without waiting for each other's ends.
+    That is for borders of whole rows: kernels for cores compute rows, and several steps of no less.
     """
     if overlap != "auto":
         return overlap == "on"
+    computed = inner.n_cells * program.bytes_per_cell
     if location.shares_host:
-        return False
+        rows = all(box.extent[-1] == inner.extent[-1] for box in border)
+        return rows and computed > EVENS_OUT * len(border) * LAUNCH_NBYTES_ON_HOST
     n_bytes = sum(message.n_cells for message in leaving) * program.largest_itemsize
     hand_over = HAND_OVER_S + n_bytes / LINK_BYTES_PER_S
-    computing = inner.n_cells * program.bytes_per_cell / DEVICE_BYTES_PER_S
+    computing = computed / DEVICE_BYTES_PER_S
     return min(hand_over, computing) > len(border) * LAUNCH_S
 
 

@@ -10,9 +10,10 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 PATIENCE_S = 5.0    # for what is under way when an error or Ctrl-C ends the rest
 LOOK_S = 0.5        # between two looks for signals that another thread got
@@ -59,6 +60,44 @@ class Waiter:
         return True
 
 
+class Ending(Protocol):
+    """What ends by itself, as a command of a device does."""
+
+    @property
+    def command_execution_status(self) -> int: ...
+    def wait(self) -> object: ...
+
+
+class FirstOf:
+    """Waiting for whatever ends first, by a thread for each: they are kept, and used again."""
+
+    def __init__(self) -> None:
+        self._ended: _Answer = SimpleQueue()
+        self._idle: list[SimpleQueue[_Call | None]] = []
+        self._under_way: dict[int, tuple[Ending, SimpleQueue[_Call | None]]] = {}
+
+    def wait(self, events: Sequence[Ending]) -> None:
+        """Block until one of `events` has ended or failed; Ctrl-C ends the wait.
+
+        Raises what a wait for an event raises that has not ended.
+        """
+        for key, (event, calls) in [*self._under_way.items()]:
+            if event.command_execution_status <= 0:
+                self._idle.append(calls)
+                del self._under_way[key]
+        for event in events:
+            if id(event) not in self._under_way:
+                calls = self._idle.pop() if self._idle else _started(self)
+                self._under_way[id(event)] = event, calls
+                calls.put((event.wait, self._ended))
+        while all(event.command_execution_status > 0 for event in events):
+            error = None
+            with suppress(Empty):   # or an answer to an earlier wait
+                error = self._ended.get(timeout=LOOK_S)
+            if error is not None and all(event.command_execution_status > 0 for event in events):
+                raise error
+
+
 def _first(answer: _Answer, patience_s: float | None) -> BaseException | None:
     """What `answer` gets; `Empty` if it gets nothing in so many seconds."""
     until = math.inf if patience_s is None else time.monotonic() + patience_s
@@ -71,7 +110,7 @@ def _first(answer: _Answer, patience_s: float | None) -> BaseException | None:
                 raise
 
 
-def _started(owner: Waiter) -> SimpleQueue[_Call | None]:
+def _started(owner: Waiter | FirstOf) -> SimpleQueue[_Call | None]:
     calls: SimpleQueue[_Call | None] = SimpleQueue()
     threading.Thread(target=_serve, args=(calls,), name="waiter", daemon=True).start()
     weakref.finalize(owner, calls.put, None).atexit = False

@@ -18,7 +18,8 @@ from controllers.placement import halo_width
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
 from controllers.run import computation
 
-BUSY_BYTES = 48 * 2**20     # a copy of so much keeps a queue busy for some milliseconds
+BUSY_BYTES = 6 * 2**20      # so many copies of so much keep a queue busy for some milliseconds;
+BUSY_COPIES = 8     # where one core serves several queues it turns to the others after each
 
 Change = Callable[[Plan], Sequence[Operation]]
 
@@ -100,7 +101,8 @@ def busy_queue(verb: str, place: int) -> Iterator[None]:
         source, target = work[executor]
 
         def delayed(wait_for: Sequence[Event] | None = None) -> Event:
-            cl.enqueue_copy(lane.queue, target, source, byte_count=BUSY_BYTES)
+            for _ in range(BUSY_COPIES):
+                cl.enqueue_copy(lane.queue, target, source, byte_count=BUSY_BYTES)
             return bound(wait_for)
 
         return delayed

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from mpi_jobs import HANGS_S
 
 from controllers.device.event import COMPLETE, Event, Profile
 
@@ -21,7 +25,7 @@ class World:
 
     With `eagerness` p, asking for the status of any event lets devices run on with probability
     p.  A `held` device does nothing until there is nothing else to do, and no device begins with
-    what it was given last until it is flushed.
+    what it was given last until it is flushed.  Threads may ask and wait, one at a time.
     """
 
     def __init__(self, seed: int = 0, eagerness: float = 0.3) -> None:
@@ -34,12 +38,14 @@ class World:
         self._n_idle = 0
         self._rng = random.Random(seed)
         self._eagerness = eagerness
+        self._lock = threading.RLock()
 
     def polled(self) -> None:
         """Somebody asks for the status of an event: time passes."""
-        self.polls += 1
-        if self._rng.random() < self._eagerness:
-            self._run_one(patience=PATIENCE)
+        with self._lock:
+            self.polls += 1
+            if self._rng.random() < self._eagerness:
+                self._run_one(patience=PATIENCE)
 
     def _run_one(self, patience: int = 0) -> bool:
         """Run the next command of one queue; whether there was one that could."""
@@ -58,8 +64,13 @@ class World:
 
     def finish(self, event: LazyEvent) -> None:
         """Run commands until `event` is complete."""
+        in_main = threading.current_thread() is threading.main_thread()
+        end = time.monotonic() + (0 if in_main else HANGS_S)    # others may be about to flush
         while not event.complete:
-            assert self._run_one(), f"{event.what} waits for something that never happens"
+            with self._lock:
+                runs = self._run_one()
+            assert runs or time.monotonic() < end, f"{event.what} waits for what never happens"
+            time.sleep(0 if runs else 0.001)
 
 
 class LazyEvent:

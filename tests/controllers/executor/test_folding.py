@@ -53,7 +53,7 @@ def like_gpu():
 @pytest.fixture
 def walking(monkeypatch):
     """Groups that walk over small boxes, as over large ones."""
-    for most in ("SUMMING_GROUPS", "FEW_GROUPS"):
+    for most in ("BESIDE_GROUPS", "SUMMING_GROUPS", "FEW_GROUPS"):
         monkeypatch.setattr(marching, most, 3)
 
 

@@ -5,8 +5,9 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from controllers.device import find_devices
+from controllers.device import assign, choose, find_devices
 from controllers.executor.lane import Lane
+from controllers.executor.opened_device import OpenedDevice
 from controllers.kernel.build import build
 
 SOURCE = """
@@ -24,7 +25,7 @@ N_CELLS, N_STEPS, N_TIMES = 64, 8, 100_000
 
 def lanes() -> list[Lane]:
     devices = [device.handle for device in find_devices() if device.handle is not None]
-    return [Lane(cl.Context([device])) for device in devices]
+    return [Lane(cl.Context([device]), device) for device in devices]
 
 
 def test_commands_of_a_lane_run_in_order_whichever_of_them_are_timed() -> None:
@@ -59,3 +60,15 @@ def test_a_lane_times_commands_until_it_is_told_otherwise_and_after_its_end() ->
         third = cl.enqueue_marker(lane.queue)
         third.wait()
         assert third.profile.end >= first.profile.end
+
+
+def test_every_queue_of_a_part_of_a_device_is_of_that_part() -> None:
+    (device,) = assign(choose(["cpu/1"], find_devices()), 0, 1)
+    for zero_copy in (True, False):
+        opened = OpenedDevice(device, zero_copy, None)
+        lanes = [opened.compute_lane, opened.transfer_lane, opened.retrieve_lane, opened.lane()]
+        queues = [queue for lane in lanes for queue in (lane.timed, lane._untimed)]
+        if opened.results is not None:
+            queues.append(opened.results)
+        assert {queue.device.max_compute_units for queue in queues} == {1}
+        assert all(queue.device == device.handle for queue in queues)

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from numpy.lib.stride_tricks import as_strided
 from sample import sample
 from stub_driver import fill_modulo
 
 from controllers.device import Device, find_devices, reference_device
 from controllers.device.event import COMPLETE, is_complete
 from controllers.executor.clearing import Clearing
-from controllers.executor.copies import Copies
+from controllers.executor.copies import Copies, widened
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
@@ -241,6 +242,40 @@ def test_several_boxes_are_copied_within_tiles_by_one_launch_for_eight(
         internal.kernel_command(*launch)(None).wait()
     for tile, values in zip(tiles, expected):
         assert np.array_equal(internal.move_from(tile, geometry.box), values)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+def test_cells_are_copied_in_groups_where_both_ends_allow_it(
+    internal: OpenCLExecutor, dtype: str
+) -> None:
+    itemsize, rng = np.dtype(dtype).itemsize, random.Random(dtype)
+    copies, found = Copies(internal.context, False, internal.constants), set()
+    for _ in range(12):
+        n = rng.choice([1, 2, 4, 8, 16])    # all numbers of both ends are multiples
+        extent = (rng.randrange(1, 4), rng.randrange(1, 5), n * rng.randrange(1, 6))
+        ends = []
+        for _ in range(2):
+            pitch = extent[2] + n * rng.randrange(3)
+            pitches = (extent[1] * pitch + n * rng.randrange(3), pitch, 1)
+            ends.append(Strided(n * rng.randrange(4), pitches, extent))
+        size = max(end.first + end.pitches[0] * extent[0] for end in ends)
+        box = Shape.of_extent((size,))
+        source, target = (internal.tile(Geometry.dense(box), np.dtype(dtype)) for _ in range(2))
+        values = np.random.default_rng(size).integers(1, 200, size).astype(dtype)
+        internal.move_to(source, box, values)
+        found.add(widened(itemsize, (ends[0], ends[1]))[0])
+        (launch,) = copies.launches(itemsize, [(source.linear, target.linear, [tuple(ends)])])
+        internal.kernel_command(*launch)(None).wait()
+        expected = np.zeros_like(values)
+        cells = [view(array, end) for array, end in zip((values, expected), ends)]
+        cells[1][...] = cells[0]
+        assert np.array_equal(internal.move_from(target, box), expected)
+    assert found > {itemsize} and 16 in found
+
+
+def view(array: npt.NDArray[Any], cells: Strided) -> npt.NDArray[Any]:
+    strides = [pitch * array.itemsize for pitch in cells.pitches]
+    return as_strided(array[cells.first :], cells.extent, strides)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

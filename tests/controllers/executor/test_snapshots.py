@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ import pyopencl as cl
 import pytest
 
 from controllers.device import find_devices
-from controllers.device.event import is_complete
 from controllers.executor import snapshots as module
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.snapshots import Snapshots
@@ -45,7 +45,7 @@ def filled(executor: OpenCLExecutor, box: Shape, dtype: str, seed: int = 0) -> t
 
 def arrived(found: tuple[npt.NDArray[Any], Any] | None) -> npt.NDArray[Any]:
     assert found is not None
-    found[1].wait()
+    found[1].result()
     return found[0]
 
 
@@ -62,7 +62,7 @@ def test_cells_are_those_of_then_though_the_transfer_comes_later(
     snapshots.settle()
     executor.clear(tile)
     executor.wait()         # steps do not wait for what is on its way
-    assert found is not None and not is_complete(found[1])
+    assert found is not None and not found[1].done()
     held.set_status(cl.command_execution_status.COMPLETE)
     assert np.array_equal(arrived(found), values)
     snapshots.close()
@@ -76,9 +76,13 @@ def test_the_next_copy_waits_until_the_one_before_it_has_left(executor: OpenCLEx
     first = snapshots.take(tile, tile.strided(BOX))
     snapshots.settle()
     executor.move_to(tile, BOX, values + 1)
-    second = snapshots.take(tile, tile.strided(BOX))
-    assert executor.ledger.as_dict()["snapshots"] == 8 * BOX.n_cells
-    held.set_status(cl.command_execution_status.COMPLETE)
+    with ThreadPoolExecutor() as others:
+        taking = others.submit(snapshots.take, tile, tile.strided(BOX))
+        with pytest.raises(TimeoutError):
+            taking.result(0.05)
+        assert executor.ledger.as_dict()["snapshots"] == 8 * BOX.n_cells
+        held.set_status(cl.command_execution_status.COMPLETE)
+        second = taking.result()
     snapshots.settle()
     assert np.array_equal(arrived(first), values)
     assert np.array_equal(arrived(second), values + 1)

@@ -165,14 +165,17 @@ def test_borders_are_launched_first_when_overlap_is_on(overlap: str) -> None:
     assert boxes == expected[overlap]
 
 
-def test_automatic_overlap_leaves_host_memory_and_small_fields_alone() -> None:
-    def n_launches(extent: tuple[int, int], shares_host: bool) -> int:
-        layout = Layout.bands(Shape.of_extent(extent), 2)
+def test_automatic_overlap_leaves_small_fields_alone_and_columns_on_cores() -> None:
+    def n_launches(extent: tuple[int, int], shares_host: bool, axis: int = 0) -> int:
+        layout = Layout.blocks(Shape.of_extent(extent), 2, (axis,))
         locations = [Location(rank, shares_host=shares_host) for rank in range(2)]
         plan = Plan(HEAT.program("float32"), layout, FIXED, locations)
         return sum(o.verb == "launch" and o.phase == 0 for o in plan.operations)
 
-    assert n_launches((16384, 16384), shares_host=True) == 2
+    assert n_launches((1024, 1024), shares_host=True) == 2
+    assert n_launches((16384, 16384), shares_host=True) == 4
+    assert n_launches((16384, 16384), shares_host=True, axis=1) == 2
+    assert n_launches((16384, 16384), shares_host=False, axis=1) == 4
     assert n_launches((64, 64), shares_host=False) == 2
     assert n_launches((16384, 16384), shares_host=False) == 4
 
