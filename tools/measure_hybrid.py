@@ -2,16 +2,22 @@
 """Time steps of examples/wave_mesh.py over how many of 25 sums cores do, and the device the others.
 
     python tools/measure_hybrid.py [--device gpu] [--cores 1 4] [--size 400] [--steps 10]
-                                   [--every 1] [--private] [--seconds 60] [--out table.csv]
-                                   [--plot times.png] [--read table.csv]
+                                   [--every 1] [--again 1] [--pause 0 0] [--private]
+                                   [--seconds 60] [--out table.csv] [--plot times.png]
+                                   [--read table.csv]
 
 For each number of cores, and for sums that are added where they change something ("changed") and
-those of whole arrays at the end ("whole"): the median of `--rounds` times of a step, with k sums
-on cores, in turns, and what the pool takes by itself when it has seen all of these, with its k.
+those of whole arrays at the end ("whole"): the time of a step that a quarter of `--rounds` are
+below, since what disturbs them makes them longer alone, with k sums on cores, in turns to and fro,
+and what the pool takes by itself after some steps to find its k.
 At the end two tables like Table I of the article on SGPU 2 (Ospici et al.): bytes of a step to
 and from the device, and the time, at the best k of each, with the pool's rate over the sum of both
 sides' rates alone; and both ways beside each other at each k.  With --private a CPU is treated as a
-device with memory of its own: `--device cpu/1 --cores 2 --private` are two sides of one CPU.
+device with memory of its own: `--device cpu/1 --cores 2 --private` are two sides of one CPU.  Cores
+alone are those that the device leaves, in a pool of their own, where it is (part of) a CPU.
+--again 3: cores do each sum three times over, as if they were as much slower.  --pause 6 3: each
+sum takes so many ms more on cores, and on the device, in which nobody computes: sides that do not
+hinder each other, whatever else a machine does.
 --every 5: each fifth k alone.  --seconds: rounds of one number of cores and way to merge end after
 so many.  --read: what --out has written elsewhere, in place of measuring.
 """
@@ -23,21 +29,25 @@ import runpy
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import controllers as ct
+from controllers.pool.choosing import usual
 from controllers.pool.pool import Pool
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "wave_mesh.py"
 MERGINGS = ("changed", "whole")
-WARM, AUTOMATIC = 2, 5      # steps before those that are timed; rounds for the pool to find shares
+BESIDE = -1
+WARM, AUTOMATIC = 1, 60     # steps before those that are timed; for the pool to find shares
 
 
 class Row(NamedTuple):
-    """One case; k is None where the pool has chosen, `taken` is what it took last."""
+    """One case; k is None where the pool has chosen, `taken` is what it took last.
+
+    k is BESIDE where there is no device, and the pool has the cores alone that one would leave.
+    """
 
     cores: int
     merging: str
@@ -54,9 +64,11 @@ class Steps:
     n_on_host = 0   # sums that cores have done, of all steps
 
     def __init__(
-        self, names: dict[str, Any], pool: Pool, parts: Sequence[Any], merging: str, k: int | None
-    ) -> None:
+        self, names: dict[str, Any], pool: Pool, parts: Sequence[Any], merging: str, k: int | None,
+        again: int, pause_ms: float,
+    ) -> None:  # fmt: skip
         self._names, self._pool, self._k, self._merging = names, pool, k, merging
+        self._again, self._pause_s = again, 1e-3 * pause_ms
         self._mass, at, self._corners, self._factors = parts
         shares = None if k is None else (k, len(at) - k)
         self._middle = ct.series(self._counted(names["forces"]), at, merging=merging, shares=shares)  # type: ignore[arg-type]
@@ -87,17 +99,37 @@ class Steps:
         return Row(cores, self._merging, self._k, taken, seconds, up, down)
 
     def _counted(self, task: ct.Task) -> ct.Task:
-        """The same task, of which calls on cores are counted."""
+        """The same task, of which calls on cores are counted, and done again and again."""
         made = ct.Task(task.name, task.parameters, roles={"out": "writing"})
         for one in task.variants:
             body: Any = one.body
 
             def counted(*given: Any, body: Any = body) -> None:
                 self.n_on_host += 1
-                body(*given)
+                for _ in range(self._again):
+                    body(*given)
+                time.sleep(self._pause_s)
 
             made.variant(counted if one.on == "host" else body)
         return made
+
+
+def pause_device(pool: Pool, seconds: float) -> None:
+    """Have each sum of the pool's devices take so much longer."""
+    for lane in pool._lanes:
+        side: Any = lane.side
+        launch = getattr(side, "_launch", None)
+        if launch is None or not seconds:
+            continue
+
+        def paused(job: Any, *given: Any, launch: Any = launch) -> float:
+            taken: float = launch(job, *given)
+            if job.task.name != "forces":
+                return taken
+            time.sleep(seconds)
+            return taken + seconds
+
+        side._launch = paused
 
 
 def measured(given: argparse.Namespace, cores: int) -> list[Row]:
@@ -107,18 +139,27 @@ def measured(given: argparse.Namespace, cores: int) -> list[Row]:
     n = len(parts[1])
     found = []
     with ct.tasks(given.device, cores=cores, zero_copy=not given.private) as pool:
+        pause_device(pool, 1e-3 * given.pause[1])
         for merging in MERGINGS:
-            forced = [Steps(names, pool, parts, merging, k)
+            forced = [Steps(names, pool, parts, merging, k, given.again, given.pause[0])
                       for k in sorted({*range(0, n, given.every), n})]
+            free = Steps(names, pool, parts, merging, None, given.again, given.pause[0])
+            for _ in range(AUTOMATIC):
+                free.run(1)
             rounds: list[list[Row]] = []
             until_s = time.monotonic() + given.seconds
             while not rounds or (len(rounds) < given.rounds and time.monotonic() < until_s):
-                rounds.append([one.timed(cores, given.steps) for one in forced])
+                turns = [*forced, free][:: -1 if len(rounds) % 2 else 1]
+                taken = {one: one.timed(cores, given.steps) for one in turns}
+                rounds.append([taken[one] for one in (*forced, free)])
             found += [middle_of(rows) for rows in zip(*rounds)]
-            free = Steps(names, pool, parts, merging, None)
-            for _ in range(AUTOMATIC):
-                free.run(1)
-            found.append(middle_of([free.timed(cores, given.steps) for _ in range(given.rounds)]))
+        left = max(1, cores - sum(lane.cores for lane in pool._lanes))
+    if left < cores:
+        with ct.tasks((), cores=left) as beside:
+            for merging in MERGINGS:
+                one = Steps(names, beside, parts, merging, None, given.again, given.pause[0])
+                rows = [one.timed(cores, given.steps) for _ in range(given.rounds)]
+                found.append(middle_of(rows)._replace(k=BESIDE))
     return found
 
 
@@ -133,8 +174,8 @@ def rows_of(path: str) -> list[Row]:
 
 
 def middle_of(rows: Sequence[Row]) -> Row:
-    """The last one, with the median of their times."""
-    return rows[-1]._replace(seconds=median(row.seconds for row in rows))
+    """The last one, with the time below which a quarter of theirs lies."""
+    return rows[-1]._replace(seconds=usual([row.seconds for row in rows]))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -143,10 +184,11 @@ def table(rows: Sequence[Row]) -> str:
     for cores in sorted({row.cores for row in rows}):
         for merging in MERGINGS:
             here = [row for row in rows if (row.cores, row.merging) == (cores, merging)]
-            best = min((row for row in here if row.k is not None), key=lambda row: row.seconds)
             (free,) = (row for row in here if row.k is None)
-            n = max(row.k or 0 for row in here)
-            alone = sum(1 / row.seconds for row in here if row.k in (0, n))
+            forced = {row.k: row for row in here if row.k is not None}
+            beside = forced.pop(BESIDE, None) or forced[max(forced)]
+            best = min(forced.values(), key=lambda row: row.seconds)
+            alone = 1 / forced[0].seconds + 1 / beside.seconds
             lines.append(
                 f"{cores:5}  {merging:7}  {best.k:6}  {1e3 * best.seconds:7.3f}  {free.taken:8}  "
                 f"{1e3 * free.seconds:7.3f}  {free.seconds / best.seconds - 1:6.1%}  "
@@ -159,7 +201,7 @@ def table(rows: Sequence[Row]) -> str:
 def both_ways(rows: Sequence[Row]) -> str:
     """Of each number of cores and k: times, and bytes both ways, of both ways to merge."""
     lines = ["cores   k" + "".join(f"  ms {one:7}  MB {one:7}" for one in MERGINGS)]
-    for cores, k in sorted({(row.cores, row.k) for row in rows if row.k is not None}):
+    for cores, k in sorted({(row.cores, row.k) for row in rows if row.k not in (None, BESIDE)}):
         here = {row.merging: row for row in rows if (row.cores, row.k) == (cores, k)}
         cells = [
             f"  {1e3 * row.seconds:10.3f}  {(row.up_nbytes + row.down_nbytes) / 1e6:10.2f}"
@@ -178,7 +220,7 @@ def draw(rows: Sequence[Row], path: str) -> None:
     for cores in sorted({row.cores for row in rows}):
         for merging in MERGINGS:
             here = [row for row in rows if (row.cores, row.merging) == (cores, merging)]
-            forced = [(row.k, 1e3 * row.seconds) for row in here if row.k is not None]
+            forced = [(row.k, 1e3 * row.seconds) for row in here if row.k not in (None, BESIDE)]
             (line,) = axes.plot(*zip(*forced), marker=".", label=f"{merging}, {cores} cores")
             for row in here:
                 if row.k is None:
@@ -194,6 +236,9 @@ def main() -> None:
     parser.add_argument("--device", default="gpu")
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--size", type=int, default=400, help="squares along an axis of the mesh")
+    parser.add_argument("--again", type=int, default=1, help="times that cores do each sum over")
+    parser.add_argument("--pause", type=float, nargs=2, default=[0.0, 0.0], metavar="MS",
+                        help="that each sum takes longer on cores, and on the device, without them")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--every", type=int, default=1)

@@ -9,7 +9,8 @@ its end, beside the bare enqueue by pyopencl to its end; the median and the leas
 errors: of the estimator, for a kernel and a function of eight sizes, after 20 executions of which
 two were planted 2 to 20 times too long: of a known size, and of one that five others foretell.
 sides: a hybrid task whose whole takes a device so many milliseconds, and cores so many times as
-long: its rate over the sum of both alone, and over the better one alone.
+long: its rate over the sum of both alone, and over the better one alone.  Cores are those that the
+device leaves: all beside a GPU, without those that it computes with where it is (part of) a CPU.
 By default all three.
 """
 from __future__ import annotations
@@ -137,7 +138,7 @@ def overhead(given: argparse.Namespace) -> dict[str, dict[str, float]]:
 def bare_enqueues(device: cl.Device) -> list[float]:
     """Seconds from the enqueue of the same kernel to its end, by pyopencl alone."""
     context = cl.Context([device])
-    queue = cl.CommandQueue(context)
+    queue = cl.CommandQueue(context, device)
     text = "__kernel void more(__global float *y) { y[get_global_id(0)] += 1; }"
     kernel = cl.Kernel(cl.Program(context, text).build(), "more")
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4000)
@@ -155,7 +156,7 @@ def errors(given: argparse.Namespace) -> dict[str, dict[str, float]]:
     found = {}
     with opened(given) as pool:
         told: list[tuple[TaskKey, Case, float]] = []
-        pool._forecast.learn = lambda *one: told.append(one)    # type: ignore[method-assign]
+        pool._forecast.learn = lambda *one: told.append(one[:3])    # type: ignore[method-assign]
         for variant in ("kernel", "function"):
             task = turns(variant, kernel=variant == "kernel", function=variant == "function")
             times = of_sizes(pool, task, told)
@@ -226,15 +227,20 @@ def new_error(
 def sides(given: argparse.Namespace) -> dict[str, dict[str, float]]:
     """By ratio of speeds: seconds of each side alone and of both, and what follows."""
     found = {}
+    n_cores = given.cores or len(os.sched_getaffinity(0))
     with opened(given) as pool:
-        x = np.full((32 * (given.cores or len(os.sched_getaffinity(0))), WIDTH), 0.3)
-        for ratio in given.ratios:
-            found[f"1:{ratio:g}"] = of_ratio(pool, x, ratio, given.milliseconds / 1e3)
+        left = max(1, n_cores - sum(lane.cores for lane in pool._lanes))
+        with ct.tasks((), cores=left) as cores:
+            x = np.full((32 * n_cores, WIDTH), 0.3)
+            for ratio in given.ratios:
+                found[f"1:{ratio:g}"] = of_ratio(pool, cores, x, ratio, given.milliseconds / 1e3)
     return found
 
 
-def of_ratio(pool: Pool, given: Array, ratio: float, device_s: float) -> dict[str, float]:
-    """Of tasks of which a device is so many times as fast as the cores."""
+def of_ratio(
+    pool: Pool, cores: Pool, given: Array, ratio: float, device_s: float
+) -> dict[str, float]:
+    """Of tasks of which a device is so many times as fast as the cores that it leaves."""
     name = f"turns, 1:{ratio:g}"
     cut = {"x": ct.Row}
     on_host = ct.hybrid(turns(name, kernel=False), cut=cut)
@@ -244,8 +250,9 @@ def of_ratio(pool: Pool, given: Array, ratio: float, device_s: float) -> dict[st
 
     def timed(task: Any, again: int, host_again: int) -> float:
         x = arrays.setdefault(id(task), given.copy())
+        of = cores if task is on_host else pool
         begin_s = time.perf_counter()
-        error = pool.submit(task, x, TURNS_EACH, again, host_again, 0).exception()
+        error = of.submit(task, x, TURNS_EACH, again, host_again, 0).exception()
         assert error is None, error
         return time.perf_counter() - begin_s
 
@@ -257,7 +264,7 @@ def of_ratio(pool: Pool, given: Array, ratio: float, device_s: float) -> dict[st
     host_s = min(timed(on_host, 0, 8) for _ in range(3)) / 8
     host_again = max(1, round(ratio * device_s / host_s))
     free = ct.hybrid(turns(name + " both"), cut=cut)
-    for _ in range(8):      # until shares are found
+    for _ in range(24):     # until shares are found, and times are seldom fitted anew
         timed(free, again, host_again)
     rounds = [[timed(one, again, host_again) for one in (on_device, free)] for _ in range(ROUNDS)]
     hosts = [timed(on_host, again, host_again) for _ in range(1 if ratio > 10 else 3)]

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from controllers.arbiter.arbiter import Arbiter
+from controllers.arbiter.held import Held
 from controllers.arbiter.lease import Lease
 from hitmap.agreement import raise_together
 from hitmap.comm import Communicator, SerialCommunicator
@@ -45,9 +46,11 @@ class OwnedNodes:
             raise
         inner = None if self._lease is None else self._lease.inner
         self.folder = comm.allgather(inner)[nodes.index(here)]
+        self._held: Held | None = Held(whole=True)
 
     def close(self) -> None:
         """Others may have the nodes, when all ranks have come here.  Collective."""
+        self._held = None
         _wait_for_all(self._comm)
         self._release()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A `Request` for units: it has a place in the queue from its first poll until it is given them."""
+"""A `Request` for units: it gets a place in the queue when it is first looked at, and keeps it."""
 from __future__ import annotations
 
 import time
@@ -45,6 +45,14 @@ class Request:
                 break
         return self._lease
 
+    @property
+    def has_place(self) -> bool:
+        """Whether it has a place in the queue: nobody who asks from now on is served before it.
+
+        None yet while others held the gate at every poll so far.
+        """
+        return self._ticket is not None
+
     def wait(self, timeout_s: float | None = None) -> Lease:
         """What was given, as soon as it is.
 
@@ -61,10 +69,11 @@ class Request:
                 while lease is None:
                     left = pause if end is None else end - time.monotonic()
                     if left <= 0:
-                        raise TimeoutError(self._why(timeout_s))
+                        raise TimeoutError(self.why(timeout_s))
                     with changed:
                         changed.wait(min(pause, left))
-                    pause = min(2 * pause, _LAST_PAUSE_S)
+                    if self.has_place:
+                        pause = min(2 * pause, _LAST_PAUSE_S)
                     lease = self.poll()
             return lease
         except BaseException:
@@ -98,7 +107,8 @@ class Request:
         ]
         return ", or ".join(ways) or "the whole node"
 
-    def _why(self, timeout_s: float | None) -> str:
+    def why(self, timeout_s: float | None) -> str:
+        """What it still waits for after so many seconds, and who holds that, for people."""
         assert self._table is not None, "without a table nobody waits"
         wanted = {unit for way in self._ways for want in way for unit in want.among}
         lines = [

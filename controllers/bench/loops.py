@@ -37,7 +37,7 @@ class Buffers:
         assert device.handle is not None, "an OpenCL device"
         self.device, self.problem = device, problem
         self.context = cl.Context([device.handle])
-        self.queue = cl.CommandQueue(self.context)
+        self.queue = cl.CommandQueue(self.context, device.handle)
         self.geometry = Geometry.dense(problem.domain)
 
     @cached_property

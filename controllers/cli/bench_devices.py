@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-from controllers.cli.devices import selectors
 from controllers.cli.outcome import NO_DEVICE, USAGE, Failure
 from controllers.device import (
     Device,
@@ -17,6 +16,7 @@ from controllers.device import (
     probe_wanted,
     problems,
 )
+from controllers.device.naming import selectors
 
 
 def names_alone(wanted: list[str]) -> list[str]:

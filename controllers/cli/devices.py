@@ -12,6 +12,7 @@ import controllers.arbiter  # what names devices is loaded when it is asked for
 from controllers.arbiter import Arbiter, Holder
 from controllers.device import Device
 from controllers.device.listing import devices
+from controllers.device.naming import selectors
 from controllers.report.table import format_table
 from hitmap.comm import Communicator
 
@@ -54,15 +55,6 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     print(format_table(head, table, left=("selector", "name", "dtypes", "driver")), flush=True)
     if holders:
         print(f"\n{holders_table(holders)}", flush=True)
-
-
-def selectors(found: Sequence[Device]) -> list[str]:
-    """For each device its kind, with its position where there are several of the kind."""
-    kinds = [device.kind for device in found]
-    return [
-        f"{kind}:{kinds[:number].count(kind)}" if kinds.count(kind) > 1 else kind
-        for number, kind in enumerate(kinds)
-    ]
 
 
 def holders_table(holders: Sequence[Holder]) -> str:

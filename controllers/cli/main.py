@@ -94,7 +94,8 @@ def _parse(arguments: Sequence[str] | None) -> _Parsed:
     printed = io.StringIO()
     words = sys.argv[1:] if arguments is None else arguments
     # argparse would take the word after a bare --check, such as the pattern file, for its value
-    words = ["--check=on" if word == "--check" else word for word in words]
+    bare = {"--check": "--check=on", "--exclusive": "--exclusive=yes"}
+    words = [bare.get(word, word) for word in words]
     arguments = []      # of a program
     if words[:1] == ["run"] and "--" in words:
         at = words.index("--")

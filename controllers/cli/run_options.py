@@ -8,6 +8,7 @@ from typing import get_args
 
 from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.outputs import is_in_time
+from controllers.cli.report_options import add_report_options
 from controllers.cli.verbose import telling
 from controllers.cli.words import (
     chunks_or_auto,
@@ -20,9 +21,9 @@ from controllers.cli.words import (
     memory_cap,
     n_cells,
     n_chunks,
-    n_places,
     n_steps,
     often,
+    patience,
     place_on_axis,
     watchdog_limit,
     weights,
@@ -58,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _balance_option(parser)
     _checkpoint_options(parser)
     _inspection_options(parser)
-    _report_options(parser)
+    add_report_options(parser)
 
 
 def _field_options(parser: argparse.ArgumentParser) -> None:
@@ -131,12 +132,14 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
-        "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
-        "devices; auto for those that pay, of the others that are named or of all: see controllers "
-        "docs balance (default: all GPUs, else the CPU)")
+        "second of these, cpu/1,1 for parts of a CPU by cores, cpu/1,1:1 for the second; may be "
+        "repeated; see the command devices; auto for those that pay, of the others that are named "
+        "or of all: see controllers docs balance (default: all GPUs, else the CPU)")
+    add("--exclusive", metavar="SECONDS", nargs="?", type=patience,
+        help="wait until no other process and no task holds the devices, for so many seconds at "
+        "most if that is said, and hold them until the end: see controllers docs arbiter")
     add("--dtype", choices=DTYPES,
-        help="type to compute in (default: the input's, else float32); integers need whole weights "
-        "and wrap")
+        help="type to compute in (default: the input's, else float32); integers wrap")
     add("--kernel", metavar="KIND", type=kernel_word,
         help="specialised (generated for the stencil, the default), generic (one that takes any "
         "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
@@ -243,28 +246,6 @@ def _inspection_options(parser: argparse.ArgumentParser) -> None:
         "and go on with the fastest, which is kept for later runs; the result has the same bits: "
         "see controllers docs tuning (default: 0, take what was kept by such a run or by the "
         "command tune, else what is good in general)")
-
-
-def _report_options(parser: argparse.ArgumentParser) -> None:
-    """What is told."""
-    add = parser.add_argument
-    add("--explain", action="store_true",
-        help="before the run, print the program, who owns what, the messages, the plan, the "
-        "kernels' configuration and the bytes of each place (with --json on stderr); of a program "
-        "all this of each computation that it makes before its first steps, where it ends, and of "
-        "pools of tasks, which are done, where each was sent and why")
-    add("--kgt-out", metavar="DIR", type=file_name,
-        help="write the kernels in use as DIR/NAME.cl, before the first step")
-    add("--dry-run", metavar="N", type=n_places,
-        help="print the same, with bytes and messages per step, for a run on N ranks with a device "
-        "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
-        "memory, all others in a device's own")
-    add("--trace", metavar="FILE.json", type=file_name,
-        help="where to write a timeline of all ranks: kernels, copies and messages of the first "
-        "and the last 100 steps, or of tasks, for ui.perfetto.dev or chrome://tracing")
-    add("--json", action="store_true", help="print one line of JSON instead of the table")
-    add("-v", "--verbose", action="store_true",
-        help="say on stderr what happens: devices chosen, kernels built, tuned, divided anew")
 
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:

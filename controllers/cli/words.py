@@ -108,6 +108,20 @@ def duration(text: str) -> float:
     return value
 
 
+def patience(text: str) -> float | bool:
+    """The most seconds to wait; True for as long as it takes.
+
+    >>> patience("2.5"), patience("yes")
+    (2.5, True)
+    """
+    if text == "yes":
+        return True
+    value = duration(text)
+    if not value:
+        raise ArgumentTypeError(f"a number of seconds above 0, got {short(text)}")
+    return value
+
+
 def often(text: str) -> tuple[float, str]:
     """How often something is done: a number and its unit, `s` of seconds, `t` of time, or none.
 

@@ -5,6 +5,7 @@
     nvidia                   all whose name, vendor or platform contains the word, in any case
     nvidia:1                 the second one of these
     cpu/1,1                  parts of 1 and 1 cores of a CPU
+    cpu/1,1:1                the second one of these
     reference                the NumPy reference, which needs no OpenCL
     auto                     of all others that are named, or of all that there are, those that pay
 
@@ -22,24 +23,30 @@ from hitmap.argument import instance, wrong
 
 AUTO = "auto"
 _CHOOSE = 'choose devices by kind or name, such as "gpu", "cpu" or "nvidia:1"'
-_FORM = re.compile(r"(?P<word>.*?)(?::(?P<position>\d+))?(?:/(?P<counts>\d+(?:,\d+)*))?")
+_FORM = re.compile(
+    r"(?P<word>.*?)(?::(?P<position>\d+))?(?:/(?P<counts>\d+(?:,\d+)*)(?::(?P<part>\d+))?)?"
+)
 
 
 @dataclass(frozen=True)
 class Selector:
-    """A selector taken apart: `nvidia:1` is the word "nvidia" and position 1."""
+    """A selector taken apart: `nvidia:1` is the word "nvidia" and position 1.
+
+    part: which one of the parts of `counts` cores; None for all of them.
+    """
 
     text: str
     word: str
     position: int | None
     counts: tuple[int, ...]
+    part: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> Selector:
         """ValueError where `text` is no selector.
 
         >>> Selector.parse("cpu:0/1,3")
-        Selector(text='cpu:0/1,3', word='cpu', position=0, counts=(1, 3))
+        Selector(text='cpu:0/1,3', word='cpu', position=0, counts=(1, 3), part=None)
         """
         match = _FORM.fullmatch(text.strip())
         assert match is not None, "the word takes what is left"
@@ -52,8 +59,14 @@ class Selector:
             )
         if 0 in counts:
             raise ValueError(f"a part of a CPU has at least one core, got {text!r}")
-        position = None if match["position"] is None else int(match["position"])
-        return cls(text, word, position, counts)
+        position, part = (
+            None if match[name] is None else int(match[name]) for name in ("position", "part")
+        )
+        if part is not None and part >= len(counts):
+            raise ValueError(
+                f"{text!r}: parts count from 0 and there are {len(counts)}; name one of these"
+            )
+        return cls(text, word, position, counts, part)
 
     def matches(self, device: Device) -> bool:
         """Whether the word fits; a kind fits that kind only."""
@@ -152,7 +165,8 @@ def _divided(device: Device, selector: Selector) -> list[Device]:
         )
     if not device.divisible:
         raise ValueError(f"{selector.text!r}: the driver of {device.name} cannot divide it")
-    return [device.divided(counts, index) for index in range(len(counts))]
+    wanted = range(len(counts)) if selector.part is None else [selector.part]
+    return [device.divided(counts, index) for index in wanted]
 
 
 def _refuse_overlap(number: int, device: Device, chosen: Sequence[tuple[int, Device]]) -> None:

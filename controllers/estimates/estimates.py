@@ -100,6 +100,10 @@ class Estimates:
         """Whether the task was ever executed there, or on a device of this name."""
         return any(self.history(one).cases for one in (key, key.of_all))
 
+    def n_kept(self, key: TaskKey) -> int:
+        """How many executions of any size are known."""
+        return sum(len(times.executions) for times in self.history(key).cases.values())
+
     def growth(self, key: TaskKey) -> Growth | None:
         """How its time grows; None where nothing is known."""
         if key not in self._growths:

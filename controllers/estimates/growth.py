@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
+from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,6 +72,14 @@ class Growth:
         return start_s, (most_s - start_s) / high
 
 
+class _Points(NamedTuple):
+    """What is fitted: for each case its median seconds, and a weight."""
+
+    cases: list[Case]
+    seconds: Floats
+    weights: Floats
+
+
 def growth_of(history: History) -> Growth | None:
     """What the cases of a history tell; None where there are none that take longer by size.
 
@@ -99,23 +109,25 @@ def _best(found: Mapping[Case, Times]) -> tuple[float, Fit]:
     """The exponent and the terms that fit best."""
     sizes = sorted({case.size for case in found})
     apart = sizes[-1] >= APART * sizes[0]
-    best = _fitted(found, EXPONENTS[0], with_start=apart)
+    points = _Points(
+        [*found], np.array([median(times.seconds) for times in found.values()]),
+        np.sqrt([float(len(times.executions)) for times in found.values()]),
+    )  # fmt: skip
+    best = _fitted(points, EXPONENTS[0], with_start=apart)
     if apart and len(sizes) >= _LEAST_SIZES:
-        best = min((_fitted(found, exponent) for exponent in EXPONENTS), key=_cost)
+        best = min((_fitted(points, exponent) for exponent in EXPONENTS), key=_cost)
         step = 0.125
         while step >= FINEST:
-            sides = (_fitted(found, best[0] + side) for side in (-step, step))
+            sides = (_fitted(points, best[0] + side) for side in (-step, step))
             best = min((best, *sides), key=_cost)
             step /= 2
     return best[:2]
 
 
 def _fitted(
-    found: Mapping[Case, Times], exponent: float, *, with_start: bool = True
+    points: _Points, exponent: float, *, with_start: bool = True
 ) -> tuple[float, Fit, int]:
-    seconds = np.array([float(np.median(times.seconds)) for times in found.values()])
-    weights = np.sqrt([float(len(times.executions)) for times in found.values()])
-    cases = [*found]
+    cases, seconds, weights = points
     terms = _terms(cases, exponent, max(case.size for case in cases))
     if not with_start:
         terms[:, 2] = 0

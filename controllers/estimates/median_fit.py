@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -42,7 +43,8 @@ class Fit:
 def median_fit(terms: Floats, seconds: Floats, weights: Floats) -> Fit:
     """The least sum of weighted distances |fit / seconds - 1|.
 
-    terms: [points][terms], none negative; of a term that another one equals the first is taken.
+    terms: [points][terms], none negative; of a term that is a multiple of another one the first is
+    taken: sums of both need not be tried, as most tasks have one number of units.
 
     >>> sizes = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     >>> seconds = np.array([3.0, 5.0, 70.0, 9.0, 11.0])     # one was disturbed
@@ -51,7 +53,7 @@ def median_fit(terms: Floats, seconds: Floats, weights: Floats) -> Fit:
     """
     rows = terms / seconds[:, None]
     best, found = np.inf, np.zeros(terms.shape[1])
-    for chosen in _subsets(terms.shape[1]):
+    for chosen in _subsets(_unlike(terms)):
         part = rows[:, chosen]
         for tried in _through(part):
             losses = np.abs(tried @ part.T - 1) @ weights
@@ -73,19 +75,42 @@ def trimmed_mean(distances: Floats) -> float:
     return float(np.mean(kept))
 
 
-def _subsets(n_terms: int) -> Iterator[Sequence[int]]:
-    for n in range(1, n_terms + 1):
-        yield from combinations(range(n_terms), n)
+def _unlike(terms: Floats) -> list[int]:
+    """The terms that are no multiple of an earlier one, and not 0.
+
+    >>> _unlike(np.array([[1.0, 2.0, 1.0, 0.0], [2.0, 4.0, 1.0, 0.0]]))
+    [0, 2]
+    """
+    found: dict[int, Floats] = {}
+    for number, term in enumerate(terms.T):
+        if term.any():
+            scaled = term / term.max()
+            if all(np.abs(scaled - seen).max() > _SINGULAR for seen in found.values()):
+                found[number] = scaled
+    return [*found]
+
+
+def _subsets(terms: Sequence[int]) -> Iterator[Sequence[int]]:
+    for n in range(1, len(terms) + 1):
+        yield from combinations(terms, n)
 
 
 def _through(rows: Floats) -> Iterator[Floats]:
     """The coefficients, none negative, of all sums that go through as many points as terms."""
     n_points, n_terms = rows.shape
-    groups = np.array([*combinations(range(n_points), n_terms)], int).reshape(-1, n_terms)
-    systems = rows[groups]
-    scale = np.prod(np.linalg.norm(systems, axis=2), axis=1)
-    systems = systems[np.abs(np.linalg.det(systems)) > _SINGULAR * scale]
-    found = np.linalg.solve(systems, np.ones((len(systems), n_terms, 1)))[:, :, 0]
+    systems = rows[_groups(n_points, n_terms)]
+    if n_terms == 1:
+        found = 1 / systems[systems[:, 0, 0] > 0, :, 0]
+    else:
+        scale = np.prod(np.sqrt(np.einsum("ijk,ijk->ij", systems, systems)), axis=1)
+        systems = systems[np.abs(np.linalg.det(systems)) > _SINGULAR * scale]
+        found = np.linalg.solve(systems, np.ones((len(systems), n_terms, 1)))[:, :, 0]
     found = found[(found >= 0).all(axis=1)]
     if len(found):
         yield found
+
+
+@lru_cache(maxsize=3 * MOST_POINTS)
+def _groups(n_points: int, n_terms: int) -> npt.NDArray[np.int64]:
+    """The numbers of so many points, in all ways to choose them."""
+    return np.array([*combinations(range(n_points), n_terms)], np.int64).reshape(-1, n_terms)

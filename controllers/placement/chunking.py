@@ -26,8 +26,8 @@ from hitmap.cut import split_even
 from hitmap.layout import Layout
 
 # steps of a pass that may be chosen
-SPANS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-WORTH = 0.95            # a longer pass, with more margin and larger plans, has to save so much
+SPANS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+WORTH = 0.95            # of the time of a pass: what the fastest has to save beside a shorter one
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def cuttings(
     single: Plan, placement: Placement, execution: Execution, images: Images, width: int | None,
     per_launch: int,
 ) -> Iterator[Cutting]:  # fmt: skip
-    """Ways to cut, the one that promises most first, each with the least number of chunks.
+    """Ways to cut, each with the least number of chunks: first the shortest pass that promises
+    about as much as the fastest one, then shorter ones.
 
     single: the plan of the same on whole places, of single steps.  width: the steps of a pass,
     where that is said.  per_launch: steps that kernels best compute at once.
@@ -115,11 +116,12 @@ def cuttings(
             pipeline = expected(
                 single, placement, images, cutting.n_chunks, span, at_once, skewed=skewed
             )
-            seconds = pipeline.longest_s / span
-            if not best or seconds < WORTH * best[-1][0]:
+            seconds = pipeline.likely_s / span
+            if not best or seconds < best[-1][0]:
                 why = _why(least, "" if skewed else reason or "it is faster")
                 best.append((seconds, replace(cutting, why=why, pipeline=pipeline)))
-    return (cutting for _, cutting in reversed(best))
+    n_shorter = sum(WORTH * seconds > best[-1][0] for seconds, _ in best)
+    return (cutting for _, cutting in reversed(best[: n_shorter + 1]))
 
 
 def _why(least: int, overlap: str) -> str:

@@ -30,6 +30,7 @@ from controllers.executor.executor import Executor
 from controllers.kernel.build import BuildError, where
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.hold import Hold
 from controllers.placement.opening import DEFAULT, open_device
 from controllers.placement.own_kernel import as_planned
 from controllers.plan import Location
@@ -79,7 +80,8 @@ class Controllers:
     """The controllers of all ranks, in order of rank, and the executors of this rank.
 
     allocations: bytes of the largest single one that each allows.  program: as it is planned for
-    them.  mark: tells other processes which devices are used, as long as this is there.
+    them.  mark: tells other processes which devices are used, or holds them, as long as this is
+    there, or until it is closed.
     """
 
     rank: int
@@ -88,7 +90,7 @@ class Controllers:
     allocations: tuple[int, ...]
     program: Program
     n_nodes: int = 1
-    mark: Mark | None = None
+    mark: Mark | Hold | None = None
 
     @property
     def largest_bytes(self) -> int:
@@ -198,8 +200,16 @@ def open_controllers(
     _warn_once(comm, left_out(comm.rank, program.math))
     kinds = {kind for rank in comm.allgather([one.kind for one in devices]) for kind in rank}
     program = as_planned(program, kernel, execution, kinds)
-    with failing_together(comm):
-        devices, executors = _opened(devices, program, execution, kernel)
+    mark: Mark | Hold | None = None
+    if execution.exclusive:
+        mark = Hold(comm, devices, program.name, execution.patience_s)
+    try:
+        with failing_together(comm):
+            devices, executors = _opened(devices, program, execution, kernel)
+    except BaseException:
+        if mark is not None:
+            mark.close()
+        raise
     for device in devices:
         _logger.info("rank %d computes on %s", comm.rank, device.name)
     mine = [
@@ -215,7 +225,7 @@ def open_controllers(
     )
     allocations = tuple(nbytes for controllers in everyone for *_, nbytes in controllers)
     n_nodes = len({node for node, _ in told})
-    mark = marked(devices, program.name)
+    mark = mark or marked(devices, program.name)
     return Controllers(comm.rank, locations, tuple(executors), allocations, program, n_nodes, mark)
 
 

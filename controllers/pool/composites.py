@@ -45,6 +45,7 @@ class Composites:
         self, given: Composite, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[TaskFuture, list[Lost]]:
         """The future of the last job; what of them will not be done, and why."""
+        _check_sides(given.task)
         jobs = PartJobs(self._owner, self._submissions, self._forecast, self._enter)
         if isinstance(given, Replicated):
             self._replicas(given.task, args, kwargs, jobs)
@@ -112,7 +113,8 @@ class Composites:
                     part.rows, part.may_run = (low, high), [side.way]
                     parts.append(part)
         check_apart(task.name, [part.touches for part in parts])
-        for part in parts:
+        # devices first: theirs is one long part, and it starts among those of the host
+        for part in sorted(parts, key=lambda one: one.may_run[0].lane.device is None):
             jobs.enter(part)
             if hybrid.shares is None:   # a side without work may take it
                 part.may_run = whole.may_run
@@ -125,15 +127,17 @@ class Composites:
         parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
         rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
         sides = self._sides.of(
-            whole.may_run, whole.size, all_of_them=hybrid.shares is not None
+            whole.may_run, whole.size, hybrid.devices, all_of_them=hybrid.shares is not None
         )  # fmt: skip
         free = {side.way.lane for side in sides}
         whole.may_run = [way for way in whole.may_run if way.lane in free]
         ready_s = jobs.ready_s([whole])
         ends = [
-            self._sides.of_rows(side, whole.size, parted, rest, n, ready_s) for side in sides
+            self._sides.of_rows(side, whole.size, parted, rest, n, ready_s)
+            for side in (sides if hybrid.shares is None else ())
         ]
-        return [*zip(sides, self._sides.counts(sides, ends, n, hybrid.shares))]
+        counts = self._sides.counts(sides, ends, n, hybrid.shares, devices=hybrid.devices)
+        return [*zip(sides, counts)]
 
     def _split(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
@@ -165,3 +169,14 @@ class Composites:
         future.parts = before
         future.add_done_callback(splitting.let_go)
         return future
+
+
+def _check_sides(task: Task) -> None:
+    """ValueError where a side of the task would take other sides for itself."""
+    for variant in task.variants:
+        if variant.devices[1]:
+            raise ValueError(
+                f"task {task.name!r}: the variant {variant.name!r} is a function with devices of "
+                f"its own ({variant.place}), and sides of hybrid tasks are cores or a device; "
+                f"submit the task itself, or give it no such variant"
+            )

@@ -12,8 +12,8 @@ from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
 from controllers.pool.way import Way
 
-REST_S = 0.005  # without work, until what tasks have leased is given back
-LOOK_S = 0.02   # between two looks of a thread without work at jobs that wait elsewhere
+REST_S = 0.005  # of a thread without work, until it looks whether others want what is leased
+LOOK_S = 0.02   # most between two looks, also at jobs that wait elsewhere
 
 
 class Crew:
@@ -21,13 +21,14 @@ class Crew:
 
     A thread that finds nothing takes the least urgent job of another lane, where even the upper end
     of what it may take here is sooner than what is foreseen there: estimates were wrong then.
-    do: what a job is done by, in one of the threads.  rest: what one calls that finds no job.  All
-    but the threads hold the lock.
+    do: what a job is done by, in one of the threads.  rest: what one calls that finds no job, and
+    tells whether all have none; it returns whether leases were given back.  All but the threads
+    hold the lock.
     """
 
     def __init__(
         self, lanes: Sequence[Lane], lock: threading.RLock | threading.Lock, forecast: Forecast,
-        do: Callable[[Job], None], rest: Callable[[], None],
+        do: Callable[[Job], None], rest: Callable[[bool], bool],
     ) -> None:  # fmt: skip
         self._lanes, self._lock, self._forecast, self._do = lanes, lock, forecast, do
         self._rest = rest
@@ -40,7 +41,8 @@ class Crew:
         assert job.placed is not None, "the forecast has seen it"
         lane = job.placed.lane
         lane.push(job)
-        if not lane.ring() and not self._start(lane) and len(self._lanes) > 1:
+        woken = self._has_room(lane) and (lane.ring() or self._start(lane))
+        if not woken and len(self._lanes) > 1:
             for way in job.may_run:
                 other = way.lane
                 if other is not lane and (other.ring() or self._start(other)):
@@ -75,35 +77,60 @@ class Crew:
 
     def _serve(self, lane: Lane) -> None:
         bell: Bell = SimpleQueue()
-        rested = False
+        rested, rest_s, since_s = False, REST_S, time.perf_counter()
         while True:
             with self._lock:
-                job = self._next(lane)
+                job = self._next(lane) if self._has_room(lane) else None
                 if job is None:
-                    if self._ended:
+                    if self._ended and not lane.ready:
                         return
+                    self._leave_cores(lane)
                     lane.bells.append(bell)
                     look_s = LOOK_S if any(other.ready for other in self._lanes) else None
                     if not rested:
-                        look_s = REST_S
+                        look_s = rest_s
             if job is not None:
                 self._do(job)
+                now_s = time.perf_counter()
                 with self._lock:
                     lane.running.pop(job, None)
-                rested = False
+                    if job.took_s:      # it has not failed
+                        lane.overheads.append(max(0.0, now_s - since_s - job.took_s))
+                rested, rest_s, since_s = False, REST_S, now_s
                 del job     # and what it holds, before the next one comes
                 continue
             try:
                 bell.get(timeout=look_s)
             except Empty:
                 if not rested:
-                    self._rest()
-                    rested = True
+                    rested = self._rest(rest_s == LOOK_S and not self._is_busy())
+                    rest_s = min(2 * rest_s, LOOK_S)
                 with self._lock:
                     if bell in lane.bells:
                         lane.bells.remove(bell)
                     else:
                         bell.get()      # somebody has rung just now
+            since_s = time.perf_counter()
+
+    def _has_room(self, lane: Lane) -> bool:
+        """Whether a job more of a lane may start: of the host, beside devices that need its cores.
+
+        Else functions would get in between the kernels of a device, which then do not end together.
+        """
+        if lane.device is not None:
+            return True
+        taken = sum(other.cores for other in self._lanes if other.ready or other.running)
+        return len(lane.running) < max(1, lane.n_threads - taken)
+
+    def _leave_cores(self, lane: Lane) -> None:
+        """A lane has nothing to do: functions may have the cores of its device."""
+        for other in self._lanes if lane.cores and not lane.running else ():
+            for _ in range(min(lane.cores, len(other.ready)) if other.device is None else 0):
+                if not other.ring() and not self._start(other):
+                    break
+
+    def _is_busy(self) -> bool:
+        return any(lane.ready or lane.running for lane in self._lanes)
 
     def _next(self, lane: Lane) -> Job | None:
         job = lane.pop()
@@ -125,7 +152,7 @@ class Crew:
                 continue
             job: Job = max(victim.ready)[2]
             way = next((one for one in job.may_run if one.lane is lane), None)
-            if way is not None and self._sooner(job, way, victim):
+            if way is not None and not way.among and self._sooner(job, way, victim):
                 victim.remove(job)
                 job.way = way
                 self.n_stolen += 1
@@ -134,7 +161,7 @@ class Crew:
 
     def _sooner(self, job: Job, way: Way, victim: Lane) -> bool:
         """Whether `job`, the last one of `victim`, is done sooner here."""
-        estimate = self._forecast.seconds(way, job.size, job.cores)
+        estimate = self._forecast.seconds(way, job, job.cores)
         here_s = estimate.most_s + self._forecast.transfer_s(job, way.lane)
         return here_s < self._wait_s(victim) + job.seconds
 

@@ -13,7 +13,8 @@ from controllers.controller.access import ArrayAccess, TileRole
 from controllers.kernel.variant import Kernel
 from controllers.language.accumulated import accumulate
 from controllers.language.item_parameters import All, Column, Near, Row
-from controllers.pool.task import Task, Variant
+from controllers.pool.task import Task
+from controllers.pool.variant import Variant
 from controllers.pool.way import Way
 from controllers.program.items import ItemUse
 from controllers.program.maps import Columns, Rows

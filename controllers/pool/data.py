@@ -12,15 +12,17 @@ from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.controller.access import TileRole
+from controllers.device.event import Event
 from controllers.memory.history import History
 from controllers.memory.tile import Tile
 from controllers.pool.newest import Newest
+from hitmap.region import Region
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -29,11 +31,18 @@ MOST_SEEN = 256     # views of a datum
 LEAST_LOOKS = 64    # uses of a datum between two looks at what of its history is over
 
 
+class Coming(NamedTuple):
+    """Cells on their way to the host's memory, and what ends when they are there."""
+
+    event: Event
+    cells: Region
+
+
 class Datum:
     """The memory of one array, as long as that lives.
 
     shape, dtype: as what its cells are counted; of an array whose cells do not follow each other it
-    is one cell, and no device can have it.  tiles: its images, by memory.
+    is one cell, and no device can have it.  tiles: its images, by memory.  coming: to the host.
     """
 
     def __init__(self, owner: Array, view: Array) -> None:
@@ -46,7 +55,8 @@ class Datum:
         self.history: History[Any] = History()
         self.newest, self.foreseen = Newest(self.box), Newest(self.box)
         self.tiles: dict[int, Tile] = {}
-        self.moving = threading.Lock()      # of `newest` and `tiles`
+        self.moving = threading.Lock()      # of `newest`, `tiles` and `coming`
+        self.coming: list[Coming] = []
         self.uses = 0
         self._seen: dict[object, tuple[Shape | None, Geometry | None]] = {}
 
@@ -168,6 +178,7 @@ class Data:
     def all(self) -> list[Datum]:
         """Those whose arrays somebody has."""
         self._tidy()
+        self._known = dict(self._known)     # without the room of those that are gone
         return list(self._known.values())
 
     def _of(self, view: Array) -> Datum:

@@ -43,19 +43,24 @@ class DeviceSide:
 
     def run(self, job: Job) -> tuple[None, float]:
         """Launch the kernel, and wait for it; its seconds."""
-        body = job.variant.body
+        body, begin_s = job.variant.body, time.perf_counter()
         self._memories.before(job.touches, self.memory, job.replicas)
+        job.moved_s = time.perf_counter() - begin_s
         tiles: dict[Datum, Tile] = {}
         for touch in job.touches:
             if touch.datum not in tiles:
                 tiles[touch.datum] = self._tile(touch.datum)
         try:
             if isinstance(body, Each):
-                return None, self._items.run(body, self._named(job, tiles), _numbers(job))
-            assert isinstance(body, Kernel), "what a device can do"
-            return None, self._launch(job, body, tiles)
+                seconds = self._items.run(body, self._named(job, tiles), _numbers(job))
+            else:
+                assert isinstance(body, Kernel), "what a device can do"
+                seconds = self._launch(job, body, tiles)
         finally:
             self._memories.after(job.touches, self.memory, job.replicas)
+        if job.sent:
+            self._memories.send(job.touches, self.memory)
+        return None, seconds
 
     def _launch(self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile]) -> float:
         numbers = _numbers(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TypeAlias
 
 LEAST_GAIN = 0.02   # of the time, by more than one side; below that one side does it all
@@ -15,6 +16,8 @@ End: TypeAlias = Callable[[int, int], float]
 
 def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
     """The units of each side, which has the next ones in order; ends may not fall with more units.
+
+    But that of a side which does it all: it may have what others leave.
 
     A side of which nothing is known says that one unit takes no time and more take for ever: it
     gets one, to be known then.  floor_s: before which nothing is over, whoever does it.
@@ -44,8 +47,24 @@ def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
     return _within(ends, n, high_s)
 
 
+def end_of(ends: Sequence[End], counts: Sequence[int], waits: Sequence[float] = ()) -> float:
+    """When all sides are done that have so many units each, one side after another.
+
+    waits: what is taken off of each side's time, until which it is busy.
+    """
+    upto = [0, *accumulate(counts)]
+    waits = waits or [0.0] * len(ends)
+    return max(
+        end(*part) - wait_s if part[0] < part[1] else 0.0
+        for end, part, wait_s in zip(ends, zip(upto, upto[1:]), waits)
+    )
+
+
 def _within(ends: Sequence[End], n: int, limit_s: float) -> list[int]:
     """As many units as each side, one after another, has done by then."""
+    for number, end in enumerate(ends):
+        if end(0, n) <= limit_s:    # alone it may have more cores than beside others
+            return [n if side == number else 0 for side in range(len(ends))]
     counts: list[int] = []
     first = 0
     for end in ends:

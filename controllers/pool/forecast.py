@@ -10,44 +10,29 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
+import numpy as np
+
+from controllers.estimates.device_rates import guessed
 from controllers.estimates.estimate import Estimate
-from controllers.estimates.estimates import Estimates
-from controllers.estimates.task_key import Case, TaskKey
+from controllers.estimates.estimates import ENOUGH, Estimates
+from controllers.estimates.history import History
+from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Touch
+from controllers.pool.decision import Decision
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
+from controllers.pool.moves import found_upto, move_key, moves_of, rounded
 from controllers.pool.newest import HOST_MEMORY, Move
 from controllers.pool.way import Way
 
-UNKNOWN_S = 1e-3    # of a task that nobody has seen
+UNKNOWN_S = 1e-3    # of a function that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
 MOST_BUFFERED = 8   # newest executions of a way that the estimator is told at once
 MOST_FOUND = 4096   # estimates that are remembered
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
-
-
-class Decision(NamedTuple):
-    """Where a job was sent, and when it was foreseen to end there and elsewhere, in seconds."""
-
-    number: int
-    task: str
-    way: str
-    ends_s: tuple[tuple[str, float], ...]
-
-    def __str__(self) -> str:
-        """
-        >>> print(Decision(3, "scale", "host on the host", (("host on the host", 0.002),)))
-        3 scale: host on the host (ends at 2.000 ms)
-        """
-        ends = ", ".join(
-            f"ends at {1e3 * end_s:.3f} ms" + (f" for {way}" if len(self.ends_s) > 1 else "")
-            for way, end_s in self.ends_s
-        )
-        return f"{self.number} {self.task}: {self.way} ({ends})"
 
 
 class Forecast:
@@ -64,28 +49,31 @@ class Forecast:
         self._found: dict[tuple[TaskKey, Case], tuple[Estimate | None, int]] = {}
         self._counts: dict[TaskKey, int] = {}
         self._next: dict[TaskKey, int] = {}     # count at which the estimator is told
-        self._untold: dict[TaskKey, list[tuple[Case, float]]] = {}
+        self._untold: dict[TaskKey, list[tuple[Case, float, Work | None]]] = {}
+        self._first: dict[TaskKey, tuple[Case, float, Work | None] | None] = {}
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
         """Choose among the ways of `job`, which waits for the others."""
         ready_s = max((self.clock_s, *(other.end_s for other in befores)))
-        untried = [way for way in job.may_run if not self._known(way)]
+        knows = self._estimates.knows
+        untried = [way for way in job.may_run if not (way.tried or knows(way.key))]
         ways = untried[:1] or job.may_run
         choices = [
-            (*self._times(job, way, n, ready_s), way, n)
-            for way in ways for n in self._core_counts(way)
+            (*self._times(job, way, n, lanes, ready_s), way, n, lanes)
+            for way in ways for lanes in self._lanes_of(way)
+            for n in self._core_counts(way, lanes)
         ]  # fmt: skip
-        end_s, start_s, way, n = min(choices, key=lambda one: one[0])
+        end_s, start_s, way, n, lanes = min(choices, key=lambda one: one[0])
         way.tried = True
-        job.placed, job.cores, job.start_s, job.end_s = way, n, start_s, end_s
-        job.seconds = end_s - start_s
-        self._take(way.lane, n, end_s)
+        job.placed, job.cores, job.lanes = way, n, lanes
+        job.start_s, job.end_s, job.seconds = start_s, end_s, end_s - start_s
+        self._take(way.lane, n, lanes, end_s)
         if self._memories.any:
             self._foresee(job, way.lane.memory)
         self._rank(job)
         self.decisions.append(Decision(
-            job.number, job.task.name, str(way),
-            tuple((f"{other} x {k}" if k > 1 else str(other), end) for end, _, other, k in choices),
+            job.number, job.task.name, way.words(1, lanes),
+            tuple((other.words(k, some), end) for end, _, other, k, some in choices),
         ))  # fmt: skip
 
     def go_on(self, until_s: float) -> None:
@@ -96,22 +84,49 @@ class Forecast:
         """All jobs are over."""
         self.go_on(max((*self._cores, *self._free_s.values())))
 
-    def learn(self, key: TaskKey, case: Case, seconds: float) -> None:
-        """An execution has taken so long."""
+    def ended(self, job: Job, way: Way, seconds: float) -> None:
+        """A job has taken so long.
+
+        The first one of a kernel loads it, too: it counts only if no other one follows.
+        """
+        job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
+        told = Case(job.size, units), seconds, way.work(job.touches)
+        if way.lane.device is not None and way.key not in self._first:
+            self._first[way.key] = told
+            return
+        self._first[way.key] = None
+        self.learn(way.key, *told)
+
+    def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
+        """An execution, which has moved so much, has taken so long."""
         self._counts[key] = self._counts.get(key, 0) + 1
         untold = self._untold.setdefault(key, [])
-        untold.append((case, seconds))
+        untold.append((case, seconds, work))
         del untold[:-MOST_BUFFERED]
 
-    def seconds(self, way: Way, size: float, cores: int) -> Estimate:
-        """How long a job will take so, and whether that is known at all."""
-        found = self._estimate(way.key, Case(size, self._units(way, cores)))
+    def seconds(self, way: Way, job: Job, cores: int, n_devices: int = 0) -> Estimate:
+        """How long a job will take so; a kernel that nobody has seen by the bytes that it moves."""
+        case = Case(job.size, way.units(cores, n_devices))
+        found = self._estimate(way.key, case)
+        work = None if found is not None else way.work(job.touches)
+        if work is not None and way.lane.device is not None:
+            self._tell_all()
+            found = self._estimates.estimate(way.key, case, work, guessed(way.lane.device))
         return Estimate.about(UNKNOWN_S, 1.0, "class") if found is None else found
 
     def known_s(self, way: Way, size: float, cores: int) -> float | None:
         """How long a job will take so; None where nothing is known."""
-        found = self._estimate(way.key, Case(size, self._units(way, cores)))
+        found = self._estimate(way.key, Case(size, way.units(cores, 0)))
         return None if found is None else found.seconds
+
+    def history(self, key: TaskKey) -> History:
+        """All that is known of executions."""
+        self._tell(key)
+        return self._estimates.history(key)
+
+    def is_new(self, way: Way) -> bool:
+        """Whether it was executed so few times that all of them may have been disturbed."""
+        return max(self._counts.get(way.key, 0), self._estimates.n_kept(way.key)) < ENOUGH
 
     def n_known(self, way: Way) -> int:
         """Another number when what is known of a way has changed."""
@@ -145,48 +160,75 @@ class Forecast:
         if not self._memories.any:
             return 0.0
         self._learn_moves()
-        total_s = 0.0
-        for touch in touches:
-            for source, target, cells in _moves(touch, lane.memory, replica=replica):
-                nbytes = cells.n_cells * touch.datum.dtype.itemsize
-                total_s += self._move_s(max(source, target), target > 0, nbytes)
-        return total_s
+        return sum(
+            self._moved_s(touch, move)
+            for touch in touches for move in moves_of(touch, lane.memory, replica=replica)
+        )  # fmt: skip
+
+    def moves_upto(self, touches: Iterable[Touch], lane: Lane, n: int) -> list[float]:
+        """The same for the first 0, 1 ... n of n parts of the rows of what is read."""
+        upto = np.zeros(n + 1)
+        if self._memories.any:
+            self._learn_moves()
+            for touch in touches:
+                for move in moves_of(touch, lane.memory, replica=False):
+                    upto += self._moved_s(touch, move) * found_upto(move[2], touch, n)
+        return [float(one) for one in upto]
+
+    def _moved_s(self, touch: Touch, move: Move) -> float:
+        source, target, cells = move
+        nbytes = cells.n_cells * touch.datum.dtype.itemsize
+        return self._move_s(max(source, target), target > 0, nbytes)
 
     def keep(self) -> None:
         """Write what was learnt, for other programs."""
         self._learn_moves()
-        for key in list(self._untold):
-            self._tell(key)
+        for key, first in self._first.items():
+            if first is not None:
+                self.learn(key, *first)
+        self._tell_all()
         self._estimates.keep()
 
-    def _known(self, way: Way) -> bool:
-        return way.tried or self._estimates.knows(way.key)
+    def _lanes_of(self, way: Way) -> Iterator[tuple[Lane, ...]]:
+        """Whose devices a function may be given: those that are free first, by their numbers."""
+        if not way.among:
+            yield ()
+            return
+        first = sorted(way.among, key=lambda lane: (self._free_s[lane], lane.number))
+        least, most = way.variant.devices
+        for n in range(least, min(most, len(first)) + 1):
+            yield tuple(first[:n])
 
-    def _core_counts(self, way: Way) -> Iterator[int]:
-        """Of how many cores a job there may make use."""
-        variant, most = way.variant, len(self._cores)
+    def _core_counts(self, way: Way, lanes: Sequence[Lane]) -> Iterator[int]:
+        """Of how many cores a job there may make use, with the devices of these lanes."""
+        variant, all_of_them = way.variant, len(self._cores)
         if way.lane.device is not None:
             yield 1
             return
-        n = min(variant.least, most)
-        while n < min(variant.most, most):
+        of_devices = sum(lane.cores for lane in lanes) if lanes else 0
+        n = min(max(variant.least, of_devices), all_of_them)
+        most = min(max(variant.most, of_devices), all_of_them)
+        while n < most:
             yield n
             n *= 2
-        yield min(variant.most, most)
+        yield most
 
-    def _units(self, way: Way, cores: int) -> int:
-        return cores if way.lane.device is None else max(1, way.lane.cores)
-
-    def _times(self, job: Job, way: Way, n: int, ready_s: float) -> tuple[float, float]:
+    def _times(
+        self, job: Job, way: Way, n: int, lanes: Sequence[Lane], ready_s: float
+    ) -> tuple[float, float]:
         """When it would end and start there."""
         lane = way.lane
+        if lanes:
+            ready_s = max(ready_s, *(self._free_s[one] for one in lanes))
         start_s = self.start_s(lane, n, ready_s)
-        took_s = self.transfer_s(job, lane) + self.seconds(way, job.size, n).seconds
+        took_s = self.transfer_s(job, lane) + self.seconds(way, job, n, len(lanes)).seconds
         return start_s + took_s, start_s
 
-    def _take(self, lane: Lane, n: int, end_s: float) -> None:
+    def _take(self, lane: Lane, n: int, lanes: Sequence[Lane], end_s: float) -> None:
         taken = n if lane.device is None else lane.cores
-        first = sorted(range(len(self._cores)), key=lambda core: (self._cores[core], core))
+        for one in lanes:
+            self._free_s[one] = end_s
+        first = sorted(range(len(self._cores)), key=self._cores.__getitem__)
         for core in first[:taken]:
             self._cores[core] = end_s
         if lane.device is not None:
@@ -195,7 +237,7 @@ class Forecast:
     def _foresee(self, job: Job, memory: int) -> None:
         replica = job.replicas is not None
         for touch in job.touches:
-            for _, target, cells in _moves(touch, memory, replica=replica):
+            for _, target, cells in moves_of(touch, memory, replica=replica):
                 touch.datum.foreseen.brought(target, cells)
         for touch in job.touches:
             if touch.writes and replica and memory != HOST_MEMORY:
@@ -233,45 +275,23 @@ class Forecast:
         self._found[key, case] = found, self._next.get(key, 1)
         return found
 
-    def _tell(self, key: TaskKey) -> None:
-        for case, seconds in self._untold.pop(key, ()):
-            self._estimates.add(key, case, seconds)
+    def _tell_all(self) -> None:
+        for key in list(self._untold):
+            self._tell(key)
 
-    def _move_key(self, memory: int, to_device: bool) -> TaskKey | None:
-        for lane in self._lanes:
-            if lane.memory == memory != HOST_MEMORY and lane.device is not None:
-                return TaskKey.of("a transfer", "to it" if to_device else "from it", lane.device)
-        return None
+    def _tell(self, key: TaskKey) -> None:
+        for execution in self._untold.pop(key, ()):
+            self._estimates.add(key, *execution)
 
     def _learn_moves(self) -> None:
         moved = self._memories.moved
         while moved:
             memory, to_device, nbytes, seconds = moved.popleft()
-            key = self._move_key(memory, to_device)
+            key = move_key(self._lanes, memory, to_device=to_device)
             if key is not None and nbytes:
-                self.learn(key, Case(_rounded(nbytes)), seconds)
+                self.learn(key, Case(rounded(nbytes)), seconds)
 
     def _move_s(self, memory: int, to_device: bool, nbytes: int) -> float:
-        key = self._move_key(memory, to_device)
-        found = None if key is None else self._estimate(key, Case(_rounded(nbytes)))
+        key = move_key(self._lanes, memory, to_device=to_device)
+        found = None if key is None else self._estimate(key, Case(rounded(nbytes)))
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
-
-
-def _moves(touch: Touch, memory: int, *, replica: bool) -> list[Move]:
-    """What is moved before a job that computes there, as far as is foreseen (`Memories.before`)."""
-    foreseen = touch.datum.foreseen
-    there = foreseen.moves(memory, touch.box) if touch.reads else []
-    if not replica or memory == HOST_MEMORY:
-        return there
-    to_host = foreseen.moves(HOST_MEMORY, touch.box)
-    return [*to_host, *(move for move in there if move[1] == memory)]
-
-
-def _rounded(nbytes: int) -> float:
-    """To an eighth, so that there are few unlike sizes.
-
-    >>> _rounded(1000), _rounded(1001)
-    (960.0, 960.0)
-    """
-    step = 1 << max(0, nbytes.bit_length() - 4)
-    return float(nbytes // step * step)

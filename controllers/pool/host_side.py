@@ -6,11 +6,14 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
+from controllers.arbiter.held import Own, held_by_task
 from controllers.controller.access import ArrayAccess
 from controllers.pool.data import Touch
-from controllers.pool.job import Job, TaskFuture, inside_task
+from controllers.pool.job import Job, TaskFuture
 from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
+
+_NONE = frozenset[str]()
 
 
 class HostSide:
@@ -21,8 +24,9 @@ class HostSide:
 
     def run(self, job: Job) -> tuple[Any, float]:
         """What the function returns, unless it did some rows alone; and its seconds."""
-        variant = job.variant
+        variant, begin_s = job.variant, time.perf_counter()
         self._memories.before(job.touches, HOST_MEMORY)
+        job.moved_s = time.perf_counter() - begin_s
         views = iter(job.touches)
         counts_rows = variant.counts_rows
         args = [argument(given, views, whole=counts_rows) for given in job.args]
@@ -31,12 +35,15 @@ class HostSide:
         }
         if "cores" in variant.tells:
             kwargs["cores"] = job.cores
+        if "devices" in variant.tells:
+            kwargs["devices"] = tuple(lane.selector for lane in job.lanes)
         if counts_rows and job.rows is not None:
             kwargs["rows"] = slice(*job.rows)
         function: Any = variant.body
         begin_s = time.perf_counter()
         try:
-            with inside_task():
+            units = frozenset(lane.unit for lane in job.lanes if lane.unit) if job.lanes else _NONE
+            with held_by_task(Own(units, job.cores)):
                 found = function(*args, **kwargs)
         finally:
             self._memories.after(job.touches, HOST_MEMORY, job.replicas)

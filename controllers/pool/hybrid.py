@@ -17,8 +17,10 @@ import numpy.typing as npt
 from controllers.language.each import Each
 from controllers.language.item_parameters import All, Column, Row
 from controllers.pool.cut import Cut, CutWord
-from controllers.pool.task import Body, Task
+from controllers.pool.device_count import DeviceCount
+from controllers.pool.task import Task
 from controllers.pool.task import task as task_of
+from controllers.pool.variant import Body, Devices
 from hitmap.argument import function, number, one_of, sequence, whole, wrong
 
 Merging: TypeAlias = Literal["changed", "whole"]
@@ -52,6 +54,7 @@ class Hybrid:
     parts: int
     merging: Merging
     shares: tuple[float, ...] | None
+    devices: DeviceCount | None = None
 
     def __repr__(self) -> str:
         return f"<hybrid {self.task!r}>"
@@ -65,6 +68,7 @@ class Series:
     at: tuple[Where, ...]
     merging: Merging
     shares: tuple[float, ...] | None
+    devices: DeviceCount | None = None
 
     def __repr__(self) -> str:
         return f"<series of {len(self.at)} of {self.task!r}>"
@@ -89,6 +93,7 @@ def hybrid(
     parts: int = USUAL_PARTS,
     merging: Merging = "changed",
     shares: Sequence[float] | None = None,
+    devices: Devices = None,
 ) -> Hybrid:
     """A task on cores of the host and devices at once, for `pool.submit` (docs/hybrid.md).
 
@@ -103,11 +108,13 @@ def hybrid(
     merging: what of them is sent: "changed", each one when it is done, or "whole", one sum of each
         side in the end, whose rounding depends on the shares.
     shares: fixed ones, of the host's cores and then of the devices; by default by estimates.
+    devices: so many, or (least, most), take part: those that would do it all fastest; by default
+        as many as make it faster.
 
     ValueError or TypeError where the maps do not say how the task is cut.
     """
     made = task if isinstance(task, Task) else task_of(task)
-    wanted = _shares(shares)
+    wanted, n_devices = _shares(shares), DeviceCount.of(made.name, devices)
     if (merge if split is None else cut) is not None:
         raise ValueError(
             f"task {made.name!r}: give either cut=, or split= with or without merge="
@@ -116,10 +123,11 @@ def hybrid(
         function(split, f"task {made.name!r}: split")
         if merge is not None:
             function(merge, f"task {made.name!r}: merge")
-        return Hybrid(made, None, split, merge, 1, "changed", wanted)
+        return Hybrid(made, None, split, merge, 1, "changed", wanted, n_devices)
     words = _words_of(made) if cut is None else cut
     one_of(merging, _MERGINGS, f"task {made.name!r}: merging")
-    return Hybrid(made, Cut(made, words), None, None, whole(parts, "parts", 1), merging, wanted)
+    n_parts = whole(parts, "parts", 1)
+    return Hybrid(made, Cut(made, words), None, None, n_parts, merging, wanted, n_devices)
 
 
 def series(
@@ -128,6 +136,7 @@ def series(
     *,
     merging: Merging = "changed",
     shares: Sequence[float] | None = None,
+    devices: Devices = None,
 ) -> Series:
     """A sum of n calls of a task, some on cores, some on devices, for `pool.submit`.
 
@@ -135,15 +144,15 @@ def series(
     the others has n values, one for each call.  Each call gets, as its first argument, an array of
     its own to write, as the rows `at` of the one to which it is added.
     at: for each call the rows that it changes: their numbers, none twice, a slice, or None for all.
-    merging, shares: see `hybrid`.  The calls of each side follow each other, so that of n calls the
-        first k are done by the first side.
+    merging, shares, devices: see `hybrid`.  The calls of each side follow each other, so that of n
+        calls the first k are done by the first side.
     """
     made = task if isinstance(task, Task) else task_of(task)
     rows = tuple(_where(one, made.name) for one in sequence(at, "at", "rows"))
     if not rows:
         raise ValueError(f"task {made.name!r}: at= has the rows of no call; give one at least")
     one_of(merging, _MERGINGS, f"task {made.name!r}: merging")
-    return Series(made, rows, merging, _shares(shares))
+    return Series(made, rows, merging, _shares(shares), DeviceCount.of(made.name, devices))
 
 
 def replicated(task: Task | Body) -> Replicated:

@@ -2,16 +2,17 @@
 """A job: a task with the arguments that it was submitted with, until it is over."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
+from controllers.arbiter.held import of_task
 from controllers.pool.data import Touch
-from controllers.pool.task import Task, Variant
+from controllers.pool.lane import Lane
+from controllers.pool.task import Task
 from controllers.pool.task_error import TaskError
-from controllers.pool.way import Way
+from controllers.pool.variant import Variant
+from controllers.pool.way import Way, with_devices
 
 WAITING, READY, RUNNING, OVER = range(4)
 
@@ -20,6 +21,7 @@ class Owner(Protocol):
     """What futures ask of their pool."""
 
     def cancel(self, job: Job) -> bool: ...
+    def note_end(self, job: Job) -> None: ...
     def bring_home(self, future: TaskFuture, timeout: float | None) -> None: ...
 
 
@@ -54,13 +56,16 @@ class TaskFuture(Future[Any]):
         """What the function has returned; None of a kernel."""
         self._wait_for(timeout)
         found = super().result(timeout)
+        self.owner.note_end(self.job)
         self.owner.bring_home(self, timeout)
         return found
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The TaskError, or None where it went well."""
         self._wait_for(timeout)
-        return super().exception(timeout)
+        found = super().exception(timeout)
+        self.owner.note_end(self.job)
+        return found
 
     def _wait_for(self, timeout: float | None) -> None:
         if not self.done() and timeout != 0:
@@ -75,15 +80,19 @@ class Job:
     waits: how many jobs have to be over before it starts.  followers: those that wait for it, and
     whether they read what it gives.  lost: why it will never be done.  before: unfinished jobs that
     it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
-    to before the last one.  replicas: where devices do what the host does, too.
+    to before the last one.  cores, lanes: those that it has, and those whose devices it has as a
+    function, foreseen before it starts.  replicas: where devices do what the host does, too.
+    sent: whether the host has to have what it writes at once.  took_s: how long it took, with
+    what was moved before, moved_s.  outcome: of the task that it is a part of.
     start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
     all that follows from it.
     """
 
     __slots__ = (
         "number", "task", "args", "kwargs", "touches", "future", "waits", "followers", "lost",
-        "state", "way", "cores", "size", "seconds", "start_s", "end_s", "rank_s", "before",
-        "may_run", "placed", "rows", "replicas",
+        "state", "way", "cores", "lanes", "size", "seconds", "start_s", "end_s", "rank_s", "before",
+        "may_run", "placed", "rows", "replicas", "sent",
+        "moved_s", "took_s", "outcome",
     )  # fmt: skip
 
     def __init__(
@@ -102,8 +111,12 @@ class Job:
         self.way: Way | None = None
         self.placed: Way | None = None
         self.cores = 1
+        self.lanes: tuple[Lane, ...] = ()
         self.rows: tuple[int, int] | None = None
         self.replicas: dict[Any, Any] | None = None
+        self.sent = False
+        self.moved_s = self.took_s = 0.0
+        self.outcome: Any = None    # of controllers.pool.outcome, which knows of jobs
         self.size = 0.0
         self.seconds = self.start_s = self.end_s = self.rank_s = 0.0
 
@@ -114,6 +127,13 @@ class Job:
     def variant(self) -> Variant:
         assert self.way is not None, "a job that was placed"
         return self.way.variant
+
+    @property
+    def where(self) -> str:
+        """Where it is done, for people."""
+        assert self.way is not None, "a job that was placed"
+        name = self.way.lane.name
+        return with_devices(name, [lane.name for lane in self.lanes]) if self.lanes else name
 
     @property
     def waits_for_values(self) -> Iterator[Job]:
@@ -150,26 +170,9 @@ def tell(lost: Iterable[Lost]) -> None:
             future.note_cancelled()
 
 
-class _Local(threading.local):
-    inside = False
-
-
-_local = _Local()
-
-
-@contextmanager
-def inside_task() -> Iterator[None]:
-    """This thread calls a function of the user in here."""
-    _local.inside = True
-    try:
-        yield
-    finally:
-        _local.inside = False
-
-
 def check_outside(what: str) -> None:
     """RuntimeError in a task: what it waits for may need the cores that it holds."""
-    if _local.inside:
+    if of_task() is not None:
         raise RuntimeError(
             f"{what} is not possible within a task, whose cores that may need; give the future to "
             f"submit as an argument, and the task is started when it is done"

@@ -18,7 +18,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.tile import Tile
 from controllers.pool.data import Datum
 from controllers.pool.job import Job
-from controllers.pool.task import Variant
+from controllers.pool.variant import Variant
 from hitmap.strided import Geometry
 
 MOST_KNOWN = 64

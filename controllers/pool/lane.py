@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from queue import SimpleQueue
+from statistics import median
 from typing import Any, Protocol, TypeAlias
 
 from controllers.device.device import Device
+from controllers.device.naming import selector_of
 from controllers.pool.newest import HOST_MEMORY
 
 Job: TypeAlias = Any    # of controllers.pool.job, which knows of lanes
 Bell: TypeAlias = "SimpleQueue[bool]"   # True: there may be something to do; False: it is over
+
+MOST_TURNS = 64     # of jobs, by which the next ones are foreseen
 
 
 class Side(Protocol):
@@ -27,7 +33,9 @@ class Lane:
     """Ready jobs, the most urgent one first; for who holds the pool's lock.
 
     device: None of the host.  cores: of the host that each of its kernels takes.  n_threads: jobs
-    that are done at once.  memory: where its jobs compute.  bells: of threads with nothing to do.
+    that are done at once.  memory: where its jobs compute.  unit: what the arbiter calls its
+    device; "" where that is made of cores.  bells: of threads with nothing to do.
+    overheads: of the newest jobs, in seconds.
     """
 
     number: int
@@ -37,9 +45,22 @@ class Lane:
     n_threads: int = 1
     cores: int = 0
     memory: int = HOST_MEMORY
+    unit: str = ""
     ready: list[tuple[float, int, Job]] = field(default_factory=list)
     running: dict[Job, float] = field(default_factory=dict)     # since when, in seconds
+    overheads: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_TURNS))
     bells: list[Bell] = field(default_factory=list)
+
+    @cached_property
+    def selector(self) -> str:
+        """What names its device, and no other one."""
+        assert self.device is not None, "the lane of a device"
+        return selector_of(self.device)
+
+    @property
+    def overhead_s(self) -> float:
+        """What a job takes a thread of it beside what it does and moves, lately."""
+        return median(self.overheads) if self.overheads else 0.0
 
     def push(self, job: Job) -> None:
         """`job` is ready."""

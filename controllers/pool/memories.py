@@ -9,10 +9,11 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from controllers.device.event import Event
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
-from controllers.pool.data import Datum, Touch
+from controllers.pool.data import Coming, Datum, Touch
 from controllers.pool.newest import HOST_MEMORY
 from hitmap.region import Region
 from hitmap.shape import Shape
@@ -63,6 +64,10 @@ class Memories:
         """Bring what a task reads to where it computes; of a replica, all to the host, too."""
         if self._executors:
             touches = list(touches)
+            for touch in touches:
+                if touch.writes and touch.datum.coming:
+                    with touch.datum.moving:
+                        self._await(touch.datum)
             for touch in touches if replicas is not None else ():
                 self.bring(touch.datum, HOST_MEMORY, touch.box)
             if memory != HOST_MEMORY:
@@ -95,11 +100,30 @@ class Memories:
                 self._in_use[memory] = set()
 
     def bring(self, datum: Datum, memory: int, box: Shape) -> None:
-        """Copy the stale cells of `box` to a memory; they are there when it returns."""
+        """Copy the stale cells of `box` to a memory; they are there when it returns.
+
+        Where there are none it waits for no move of other cells.
+        """
+        if datum.newest.stale(memory, box).empty:
+            return
         with datum.moving:
+            self._await(datum)
             for source, target, cells in datum.newest.moves(memory, box):
                 self._copy(datum, max(source, target), cells.boxes, to_device=target > HOST_MEMORY)
                 datum.newest.brought(target, cells)
+
+    def send(self, touches: Iterable[Touch], memory: int) -> None:
+        """What a task has written there sets off for the host, before anything else it has to do.
+
+        Who needs it waits until it is there.
+        """
+        for touch in touches if memory != HOST_MEMORY else ():
+            datum = touch.datum
+            with datum.moving:
+                for source, _, cells in datum.newest.moves(HOST_MEMORY, touch.box):
+                    if touch.writes and source == memory:
+                        event = self._begun(datum, memory, cells.boxes, to_device=False)
+                        datum.coming.append(Coming(event, cells))
 
     def away(self, touches: Iterable[Touch]) -> list[Touch]:
         """Those of which the host has not all of the newest cells."""
@@ -132,14 +156,27 @@ class Memories:
     def _copy(
         self, datum: Datum, memory: int, boxes: tuple[Shape, ...], *, to_device: bool
     ) -> None:
-        executor, tile = self._executors[memory], self.image(datum, memory)
         begin_s = time.perf_counter()
+        self._begun(datum, memory, boxes, to_device=to_device).wait()
+        nbytes = sum(box.n_cells for box in boxes) * datum.dtype.itemsize
+        self.moved.append((memory, to_device, nbytes, time.perf_counter() - begin_s))
+
+    def _begun(
+        self, datum: Datum, memory: int, boxes: tuple[Shape, ...], *, to_device: bool
+    ) -> Event:
+        executor, tile = self._executors[memory], self.image(datum, memory)
         event = executor.move_command(tile, datum.flat, boxes, to_device=to_device)(None)
         executor.flush()
-        event.wait()
         nbytes = sum(box.n_cells for box in boxes) * datum.dtype.itemsize
         self.nbytes[memory, to_device] += nbytes
-        self.moved.append((memory, to_device, nbytes, time.perf_counter() - begin_s))
+        return event
+
+    def _await(self, datum: Datum) -> None:
+        """What is on its way has come; for who holds `datum.moving`."""
+        while datum.coming:
+            one = datum.coming.pop()
+            one.event.wait()
+            datum.newest.brought(HOST_MEMORY, one.cells)
 
     def _give_way(self, memory: int) -> None:
         """Take all arrays from a device but those of its task; what it alone has goes to the host.
@@ -151,6 +188,7 @@ class Memories:
                 continue
             if datum.moving.acquire(blocking=False):    # else it is on its way just now
                 try:
+                    self._await(datum)
                     for source, _, cells in datum.newest.moves(HOST_MEMORY, datum.box):
                         if source == memory:
                             self._copy(datum, memory, cells.boxes, to_device=False)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from controllers.arbiter import OwnedNodes
+from controllers.arbiter import OwnedNodes, unit_of
 from controllers.device.device import Device
 from controllers.device.selection import check_selectors
 from controllers.placement.placement import assigned_devices, failing_together
@@ -73,6 +73,7 @@ def _lanes(
         name = device.name if again == 1 else f"{device.name}, {again}"
         taken = min(n_cores, device.compute_units) if device.kind == "cpu" else 0
         lanes.append(Lane(
-            len(lanes) + 1, name, device, side, cores=taken, memory=side.memory
+            len(lanes) + 1, name, device, side, cores=taken, memory=side.memory,
+            unit="" if device.kind == "cpu" else unit_of(device),
         ))  # fmt: skip
     return lanes

@@ -69,8 +69,9 @@ def check_apart(name: str, parts: Sequence[Sequence[Touch]]) -> None:
         for touch in touches:
             known = seen.setdefault(touch.datum, [])
             for other, found in known:
-                both = touch.box & found.box
-                if other != number and (touch.writes or found.writes) and not both.empty:
+                if other == number or not (touch.writes or found.writes):
+                    continue
+                if touch.box.meets(found.box):
                     raise ValueError(
                         f"task {name!r}: a part writes cells of {touch.name!r} or {found.name!r} "
                         f"that another part is given, too; write to another array, or to slices "

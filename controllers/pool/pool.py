@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Any
 
 from controllers.estimates.estimates import Estimates
-from controllers.estimates.task_key import Case
 from controllers.pool import order
 from controllers.pool.chunks import by_rows, pairwise
 from controllers.pool.composites import Composite, Composites
@@ -29,8 +28,9 @@ from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, fu
 from controllers.pool.opening import opened
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
 from controllers.pool.submissions import Submissions
-from controllers.pool.task import Body, Task
+from controllers.pool.task import Task
 from controllers.pool.task_error import TaskError
+from controllers.pool.variant import Body
 from controllers.report.trace_file import save_timeline
 from controllers.settings.overrides import overrides
 from hitmap.comm import Communicator, SerialCommunicator
@@ -64,10 +64,8 @@ class Pool:
         self._forecast = Forecast(estimates, self._share.n, self._lanes, self._memories)
         self._crew = Crew(self._lanes, self._lock, self._forecast, self._do, self._share.rest)
         self._submissions = Submissions(self._lanes)
-        self._composites = Composites(
-            self, self._submissions, self._forecast, self._memories, self._share, self._enter,
-            self._lock,
-        )  # fmt: skip
+        parts = self._submissions, self._forecast, self._memories
+        self._composites = Composites(self, *parts, self._share, self._enter, self._lock)
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
         self._n_submitted = self._n_over = 0
@@ -200,15 +198,18 @@ class Pool:
         tell(lost)
         return True
 
+    def note_end(self, job: Job) -> None:
+        """Of a future: the program knows that its job is over."""
+        with self._lock:
+            self._forecast.go_on(job.end_s)
+
     def bring_home(self, future: TaskFuture, timeout: float | None) -> None:
         """Of a future: bring what its job has written to the host, as tasks so far leave it."""
         with self._lock:
-            self._forecast.go_on(future.job.end_s)
             if not self._memories.any or self._closed:
                 return
             jobs = (future, *future.parts)
-            stale = self._memories.away(touch for one in jobs for touch in one.written)
-            if not stale:
+            if not (stale := self._memories.away(t for one in jobs for t in one.written)):
                 return
             home = self.submit(_HOME, *(touch.view for touch in stale))
         home.exception(timeout)
@@ -219,16 +220,15 @@ class Pool:
         lane, variant = job.way.lane, job.way.variant
         value, error, seconds = None, None, 0.0
         start = end = time.perf_counter_ns()
-        least, most = (variant.least, variant.most) if lane.device is None else (lane.cores,) * 2
         try:
-            with self._share.held(lane, least, most, job.task.name) as job.cores:
+            with self._share.held(job.way, job.lanes, job.task.name) as (job.cores, job.lanes):
                 start = time.perf_counter_ns()
                 try:
                     value, seconds = lane.side.run(job)
                 finally:
                     end = time.perf_counter_ns()
         except BaseException as found:
-            error = TaskError.of(found, job.task.name, variant.name, lane.name)
+            error = TaskError.of(found, job.task.name, variant.name, job.where)
         self._over(job, value, error, seconds, (start, end))
 
     def _over(
@@ -237,15 +237,16 @@ class Pool:
         way, future = job.way, future_of(job)
         assert way is not None, "a job that was done just now"
         with self._lock:
-            units = job.cores if way.lane.device is None else max(1, way.lane.cores)
             future.written = [touch for touch in job.touches if touch.writes]
             if error is None:
-                self._forecast.learn(way.key, Case(job.size, units), seconds)
+                if job.outcome is not None:
+                    job.outcome.ended(*when)
+                self._forecast.ended(job, way, seconds)
             else:
                 job.lost = error
                 self._failed += [future] if len(self._failed) < MOST_FAILED else []
             self._ended.append(Ended(
-                job.number, job.task.name, way.variant.name, way.lane.name, job.cores, *when,
+                job.number, job.task.name, way.variant.name, job.where, job.cores, *when,
                 job.seconds, error is not None,
             ))  # fmt: skip
         if error is None:   # before those start that read it
@@ -277,8 +278,7 @@ class Pool:
 
     def _cancel_all(self) -> None:
         with self._lock:
-            waiting = [entry[2] for lane in self._lanes for entry in lane.ready]
-            for job in waiting:
+            for job in [entry[2] for lane in self._lanes for entry in lane.ready]:
                 self.cancel(job)
 
     def _end(self) -> None:

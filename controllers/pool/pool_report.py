@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import NamedTuple
 
-from controllers.pool.forecast import Decision
+from controllers.pool.decision import Decision
 from controllers.report.duration import duration
 from controllers.report.trace import Row, Span, Timeline
 

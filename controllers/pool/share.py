@@ -8,12 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from controllers.arbiter import Arbiter, Kept, OwnedNodes, Want, node_cores, unit_of
-from controllers.pool.cores import Cores
+from controllers.arbiter import Arbiter, Kept, Lease, OwnedNodes, Want, node_cores
+from controllers.arbiter.held import held_here, units_of
+from controllers.arbiter.want import Units
+from controllers.pool.budget import Budget, Claim, Got
 from controllers.pool.lane import Lane
+from controllers.pool.way import Way
 from hitmap.comm import Communicator, node_ranks
 
 PATIENCE_S = 10.0   # of a pool of several ranks: what has the units may wait for who wants them
+_NOTHING = frozenset[str]()
 _logger = logging.getLogger(__name__)
 
 
@@ -35,16 +39,12 @@ class Share:
         self, n_cores: int, lanes: Sequence[Lane], comm: Communicator, owned: OwnedNodes | None
     ) -> None:
         self.n = n_cores
-        self._cores, self._owned = Cores(n_cores), owned
+        self._budget, self._owned = Budget(n_cores, (one for one in lanes if one.device)), owned
         self._patience_s = PATIENCE_S if comm.size > 1 else None
         names = node_cores()
         self._names = names if n_cores * node_ranks(comm)[1] <= len(names) else ()
-        self._units = {
-            lane.number: (unit_of(lane.device),)
-            for lane in lanes
-            if lane.device is not None and lane.device.kind != "cpu"
-        }
-        self._ways: dict[tuple[int, int, int], list[list[Want]]] = {}
+        self._lanes = {lane.unit: lane for lane in lanes if lane.unit}
+        self._ways: dict[tuple[int, int, Got, frozenset[str]], list[list[Want]]] = {}
         arbiter = Arbiter(None if owned is None else owned.folder)
         try:
             arbiter.holders()
@@ -57,31 +57,69 @@ class Share:
         self._kept = Kept(arbiter)
 
     @contextmanager
-    def held(self, lane: Lane, least: int, most: int, what: str) -> Iterator[int]:
-        """The cores that a task of this lane has, in the block; its accelerator is leased, too."""
-        with self._cores.held(least, most) as got:
-            wants = self._wants(lane, min(least, got), got)
-            if not wants:
-                yield got
-                return
+    def held(self, way: Way, foreseen: Sequence[Lane], what: str) -> Iterator[Got]:
+        """The cores that a task has in the block, and lanes whose devices a function has.
+
+        Nothing else is done on its devices, here or by other processes.  What computations of this
+        process hold they share with its tasks.  foreseen: the lanes that are best.
+        """
+        claim = self._ordered(way.claim, foreseen) if way.among else way.claim
+        got = self._budget.take(claim)
+        try:
+            held = held_here()
+            own = units_of(held) if held else _NOTHING
+            wants = self._wants(claim, got, own)
+            lease = self._leased(wants, what) if wants else None
             try:
-                lease = self._kept.take(wants, what, self._patience_s)
-            except TimeoutError as error:
-                _logger.warning("a task of %s goes on with what others have: %s", what, error)
-                yield got
-                return
-            try:
-                yield len(lease.units[0]) if got and self._names else got
+                given = () if lease is None else lease.units
+                found = got if wants and lease is None else self._of_units(given, got, own)
+                if len(found.lanes) < len(got.lanes):
+                    got = self._without(got, found.lanes)
+                yield found if way.among or not found.lanes else Got(found.cores)
             finally:
-                self._kept.put(wants, lease)
+                if lease is not None:
+                    self._kept.put(wants, lease)
+        finally:
+            self._budget.give(got)
+
+    def _leased(self, wants: Sequence[Sequence[Want]], what: str) -> Lease | None:
+        try:
+            return self._kept.take(wants, what, self._patience_s)
+        except TimeoutError as error:
+            _logger.warning("a task of %s goes on with what others have: %s", what, error)
+            return None
+
+    def _of_units(self, given: Units, got: Got, own: frozenset[str]) -> Got:
+        """What a task has of what the budget has given, with these units and those there are."""
+        if not own and not got.lanes:
+            return got if not given or len(given[0]) == got.cores else Got(len(given[0]))
+        leased = own.union(*given)
+        n_cores = got.cores
+        if n_cores and self._names:
+            n_cores = min(n_cores, len(leased.intersection(self._names)))
+        return Got(n_cores, tuple(x for x in got.lanes if not x.unit or x.unit in leased))
+
+    def _without(self, got: Got, lanes: Sequence[Lane]) -> Got:
+        """What is left of it with these lanes; others of this pool may have the rest."""
+        self._budget.give(Got(0, tuple(lane for lane in got.lanes if lane not in lanes)))
+        return Got(got.cores, tuple(lanes))
+
+    def _ordered(self, claim: Claim, foreseen: Sequence[Lane]) -> Claim:
+        """The lanes that are foreseen first, those last whose devices other processes have."""
+        taken = set[str]()
+        with suppress(OSError):
+            taken = self._kept.arbiter.taken([*self._lanes])
+        among = sorted(
+            claim.among, key=lambda lane: (lane.unit in taken, lane not in foreseen, lane.number)
+        )
+        return claim._replace(among=tuple(among))
 
     def others(self) -> Others:
         """What others hold just now, of what this pool leases."""
-        devices = {units[0]: number for number, units in self._units.items()}
         with suppress(OSError):
-            taken = self._kept.arbiter.taken([*self._names, *devices])
-            lanes = frozenset(number for unit, number in devices.items() if unit in taken)
-            return Others(lanes, len(taken.difference(devices)))
+            taken = self._kept.arbiter.taken([*self._names, *self._lanes])
+            lanes = frozenset(lane.number for unit, lane in self._lanes.items() if unit in taken)
+            return Others(lanes, len(taken.difference(self._lanes)))
         return Others(frozenset(), 0)
 
     @property
@@ -89,9 +127,15 @@ class Share:
         """Cores of the node, of which it leases some; 0 where it leases none."""
         return len(self._names)
 
-    def rest(self) -> None:
-        """There is nothing to do for now."""
+    def rest(self, idle: bool = True) -> bool:
+        """Give back what no task has, if there is nothing to do for now, or others want it.
+
+        Asking anew takes longer than many tasks do.  Returns whether it was given back.
+        """
+        if not idle and not self._kept.arbiter.is_waited():
+            return False
         self._kept.rest()
+        return True
 
     def close(self) -> None:
         """Others may have all of it.  Collective where nodes are owned."""
@@ -100,10 +144,19 @@ class Share:
         if self._owned is not None:
             self._owned.close()
 
-    def _wants(self, lane: Lane, least: int, most: int) -> list[list[Want]]:
-        key = lane.number, least, most
+    def _wants(self, claim: Claim, got: Got, own: frozenset[str]) -> list[list[Want]]:
+        """What is asked of the arbiter; CPU devices are cores, and `own` units are there anyway."""
+        key = claim.least, claim.least_devices, got, own
         if key not in self._ways:
-            cores = [Want(self._names, least, most)] if self._names and most else []
-            devices = [Want(self._units[lane.number])] if lane.number in self._units else []
+            least = min(max(claim.least, sum(lane.cores for lane in got.lanes)), got.cores)
+            names = tuple(name for name in self._names if name not in own)
+            n_own, cores = len(self._names) - len(names), list[Want]()
+            if names and got.cores > n_own and not 0 < least <= n_own:
+                cores = [Want(names, max(1, least - n_own), got.cores - n_own)]
+            units = tuple(lane.unit for lane in got.lanes if lane.unit and lane.unit not in own)
+            needed = claim.least_devices - (len(got.lanes) - len(units))
+            devices = [Want(units, max(1, needed), len(units))] if units else []
             self._ways[key] = [cores + devices] if cores or devices else []
+            if cores and devices and needed <= 0:
+                self._ways[key].append(cores)
         return self._ways[key]

@@ -6,29 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from controllers.estimates.task_key import TaskKey
+from controllers.pool.choosing import Counts, chosen
 from controllers.pool.data import Touch
-from controllers.pool.division import End, divided
+from controllers.pool.device_count import DeviceCount
+from controllers.pool.division import LEAST_GAIN, End, divided, end_of
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.outcome import Outcomes
 from controllers.pool.share import Share
 from controllers.pool.way import Way
 
-MOST_TABLES = 256   # of times of parts
+MOST_TABLES = 256   # of times of parts, and of shares
 
 
 @dataclass(frozen=True)
 class Side:
     """A way to do a share: on a device, or on so many cores of the host for each of `n_jobs`.
 
-    taken: cores that the sides before it compute with.
+    taken: cores that the sides before it compute with.  n_alone: jobs where no other side works,
+    and the host has the cores of devices, too.
     """
 
     way: Way
     cores: int = 1
     n_jobs: int = 1
     taken: int = 0
+    n_alone: int = 1
 
 
 class Sides:
@@ -36,13 +42,17 @@ class Sides:
 
     def __init__(self, forecast: Forecast, share: Share) -> None:
         self._forecast, self._share = forecast, share
+        self._known: dict[tuple[object, ...], list[int]] = {}
         self._tables: dict[tuple[Way, int, float, int], tuple[int, list[float] | None]] = {}
 
-    def of(self, ways: Sequence[Way], size: float, *, all_of_them: bool = False) -> list[Side]:
+    def of(
+        self, ways: Sequence[Way], size: float, devices: DeviceCount | None = None, *,
+        all_of_them: bool = False,
+    ) -> list[Side]:  # fmt: skip
         """One for each lane, the host first; its cores are those that no device computes with.
 
         Without those that other processes hold, while there are some that they do not, unless
-        `all_of_them` are wanted.
+        `all_of_them` are wanted.  devices: how many of these there are, else as many as can.
         """
         best: dict[Lane, tuple[float, Way]] = {}
         for way in ways:
@@ -50,7 +60,10 @@ class Sides:
             rated = float("inf") if seconds is None else seconds, way
             if way.lane not in best or rated[0] < best[way.lane][0]:
                 best[way.lane] = rated
+        every = best
         best, n_cores = (best, self._forecast.n_cores) if all_of_them else self._free(best)
+        if devices is not None:
+            best = devices.chosen(best, every)
         left = n_cores - sum(lane.cores for lane in best)
         sides: list[Side] = []
         taken = 0
@@ -60,7 +73,8 @@ class Sides:
                 taken += lane.cores
             elif left >= way.variant.least or len(best) == 1:
                 cores = max(1, min(way.variant.most, left))
-                sides.append(Side(way, cores, max(1, left // cores)))
+                alone = max(1, n_cores // cores)
+                sides.append(Side(way, cores, max(1, left // cores), n_alone=alone))
                 taken += cores * sides[-1].n_jobs
         return sides
 
@@ -91,14 +105,19 @@ class Sides:
 
     def counts(
         self, sides: Sequence[Side], ends: Sequence[End], n: int, shares: Sequence[float] | None,
-        floor_s: float = 0.0,
+        floor_s: float = 0.0, devices: DeviceCount | None = None, outcomes: Outcomes | None = None,
+        ready_s: float | None = None,
     ) -> list[int]:  # fmt: skip
         """How many of n units each side gets; ValueError unless each side has a share.
 
-        floor_s: before which it is not over, whoever does it.
+        As `_foreseen`, with some for as many devices as there have to be; or by `shares`.
         """
         if shares is None:
-            return divided(ends, n, floor_s)
+            waits = [] if ready_s is None else [self._wait_s(side, ready_s) for side in sides]
+            if devices is None:
+                return self._foreseen(sides, ends, n, floor_s, outcomes, waits)
+            found = self._foreseen(sides, ends, n, floor_s, None, waits)
+            return devices.with_least([side.way.lane for side in sides], found)
         if len(shares) != len(sides):
             where = ", ".join(side.way.lane.name for side in sides)
             raise ValueError(
@@ -108,12 +127,83 @@ class Sides:
         upto = [round(n * sum(shares[:number])) for number in range(len(shares) + 1)]
         return [last - first for first, last in zip(upto, upto[1:])]
 
-    def in_turn_s(self, jobs: Sequence[Job]) -> float:
-        """How long the host takes for jobs one after the other, as far as is known."""
-        return sum(
-            self._forecast.known_s(way, job.size, 1) or 0.0
-            for job in jobs for way in job.may_run if way.lane.device is None
+    def _foreseen(
+        self, sides: Sequence[Side], ends: Sequence[End], n: int, floor_s: float,
+        outcomes: Outcomes | None, waits: Sequence[float],
+    ) -> list[int]:  # fmt: skip
+        """How many of n units each side gets, by when sides are done.
+
+        As the last time where others would hardly be better, as the rows are where they were then.
+        A side that has executed the task too few times to be judged by that gets one at least.
+        floor_s: before which it is not over, whoever does it.  outcomes: of the whole task so far.
+        waits: how long sides are busy.
+        """
+        key = *((side.way, side.cores, side.n_jobs) for side in sides), n
+        best = divided(ends, n, floor_s)
+        found = self._tried(sides, list(best))
+        if found == best and len(sides) > 1 and end_of(ends, best) < float("inf"):
+            found = self._chosen(key, ends, best, floor_s, outcomes, waits)
+        if len(self._known) >= MOST_TABLES:
+            self._known.clear()
+        self._known[key] = found
+        return found
+
+    def _chosen(
+        self, key: tuple[object, ...], ends: Sequence[End], best: Sequence[int], floor_s: float,
+        outcomes: Outcomes | None, waits: Sequence[float],
+    ) -> list[int]:  # fmt: skip
+        """By what is foreseen, and by what became of the task when it was divided so."""
+        known = self._known.get(key)
+
+        def all_s(counts: Counts) -> float:
+            return max(floor_s, end_of(ends, counts))
+
+        def idle_s(counts: Counts) -> float:
+            return max(floor_s, end_of(ends, counts, waits))
+
+        last = None if known is None or all_s(tuple(known)) == float("inf") else tuple(known)
+        if outcomes is None:
+            if last is not None and all_s(last) <= (1 + LEAST_GAIN) * all_s(tuple(best)):
+                return list(last)
+            return list(best)
+
+        def delayed_s(counts: Counts) -> float:
+            when_s = all_s(counts)
+            return when_s - idle_s(counts) if when_s < float("inf") else 0.0
+
+        times = outcomes.times(len(best))
+        return list(chosen(idle_s, tuple(best), last, times, delayed_s))
+
+    def outcomes(self, sides: Sequence[Side], task: str, how: str, size: float, n: int) -> Outcomes:
+        """What became of a task that was divided among them."""
+        keys = [side.way.key for side in sides]
+        where = [
+            f"{key.place} x {side.n_jobs * side.cores}" for key, side in zip(keys, sides)
+        ]  # fmt: skip
+        key = TaskKey(
+            f"{task}, divided", f"{how} of {n}", " + ".join(where),
+            " + ".join(key.driver for key in keys),
         )  # fmt: skip
+        return Outcomes(self._forecast, key, size, n)
+
+    def _wait_s(self, side: Side, ready_s: float) -> float:
+        """For how long it is busy."""
+        return self._forecast.start_s(side.way.lane, side.cores, ready_s, side.taken) - ready_s
+
+    def _tried(self, sides: Sequence[Side], counts: list[int]) -> list[int]:
+        """The counts, with a unit of who has most for each side that might have been unlucky."""
+        for number, side in enumerate(sides):
+            most = max(range(len(counts)), key=counts.__getitem__)
+            if counts[number] == 0 and counts[most] > 1 and self._forecast.is_new(side.way):
+                counts[most] -= 1
+                counts[number] = 1
+        return counts
+
+    def seconds(self, job: Job) -> float:
+        """How long a job with one way takes, with what its lane needs beside it, if known, or 0."""
+        (way,) = job.may_run
+        known = self._forecast.known_s(way, job.size, 1)
+        return 0.0 if known is None else known + way.lane.overhead_s
 
     def of_rows(
         self, side: Side, size: float, cut: Sequence[Touch], rest: Sequence[Touch], n: int,
@@ -124,16 +214,15 @@ class Sides:
         cut: of what it is given what is moved by parts; `rest` is needed by all.
         """
         forecast, lane = self._forecast, side.way.lane
-        start_s = forecast.start_s(lane, side.cores, ready_s, side.taken) - ready_s
-        start_s += forecast.moves_s(rest, lane)
-        moved_s = forecast.moves_s(cut, lane)
+        start_s = self._wait_s(side, ready_s) + forecast.moves_s(rest, lane)
+        moved = forecast.moves_upto(cut, lane, n)
         upto = self._times(side, size / side.n_jobs, n)
         if upto is None:
             return _unknown
 
         def end_s(first: int, last: int) -> float:
             n_here = last - first
-            return start_s + upto[n_here] + moved_s * n_here / n if n_here else 0.0
+            return start_s + upto[n_here] + moved[last] - moved[first] if n_here else 0.0
 
         return end_s
 
@@ -151,31 +240,34 @@ class Sides:
         return found[1]
 
     def of_calls(
-        self, side: Side, calls: Sequence[Job], back: Sequence[int], *, at_end: bool,
-        ready_s: float,
+        self, side: Side, calls: Sequence[Job], back: Sequence[int], adds: Sequence[float], *,
+        at_end: bool, ready_s: float,
     ) -> End:  # fmt: skip
         """When a side is done with calls of a series, and the host has what these give.
 
         back: bytes that each one gives; at_end: of which one call's are sent when all are done,
-            else each call's while the next one is computed.
+            else each call's while the next one is computed.  adds: how long adding what each call
+            gives takes the side, or the host, which does it for all sides.
         """
         forecast, lane = self._forecast, side.way.lane
-        start_s = forecast.start_s(lane, side.cores, ready_s, side.taken) - ready_s
-        shared = _shared(calls)
+        start_s, shared, n = self._wait_s(side, ready_s), _shared(calls), len(calls)
         start_s += forecast.moves_s([*shared.values()], lane)
         work, sent = [0.0], [0.0]
-        for job, nbytes in zip(calls, back):
+        for job, nbytes, add_s in zip(calls, back, adds):
             seconds = forecast.known_s(side.way, job.size, side.cores)
             if seconds is None:
                 return _unknown
             own = [one for one in job.touches if (one.datum, one.box) not in shared]
-            work.append(work[-1] + seconds / side.n_jobs + forecast.moves_s(own, lane))
+            seconds += lane.overhead_s + (add_s if at_end else 0.0)
+            work.append(work[-1] + seconds + side.n_jobs * forecast.moves_s(own, lane))
             sent.append(sent[-1] + forecast.back_s(lane, nbytes))
+        added_s = 0.0 if at_end or lane.device is not None else sum(adds)
 
         def end_s(first: int, last: int) -> float:
             if first == last:
                 return 0.0
-            done_s = work[last] - work[first]
+            n_jobs = side.n_alone if last - first == n else side.n_jobs
+            done_s = (work[last] - work[first] + added_s) / n_jobs
             last_s = sent[last] - sent[last - 1]
             if not at_end:
                 done_s = max(done_s, sent[last] - sent[first])

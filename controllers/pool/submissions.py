@@ -13,8 +13,9 @@ from controllers.pool.cut import PartAccess
 from controllers.pool.data import Data, Touch
 from controllers.pool.job import Job, Owner, TaskFuture
 from controllers.pool.lane import Lane
-from controllers.pool.task import Body, Task
+from controllers.pool.task import Task
 from controllers.pool.task import task as task_of
+from controllers.pool.variant import Body
 from controllers.pool.ways import Ways
 
 MOST_FUNCTIONS = 256    # that were given as they are

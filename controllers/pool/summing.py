@@ -23,7 +23,7 @@ from controllers.pool.lane import Lane
 from controllers.pool.part_jobs import PartJobs
 from controllers.pool.sides import Side, Sides
 from controllers.pool.sums import Sums
-from controllers.pool.task import HOST
+from controllers.pool.variant import HOST
 from controllers.pool.way import Way
 
 Array: TypeAlias = "npt.NDArray[Any]"
@@ -111,20 +111,25 @@ class Summing:
         made = [call.job for call in calls]
         at_end = given.merging == "whole"
         usable = _usable(given, calls, at_end=at_end)
-        sides = self._sides.of(usable, made[0].size, all_of_them=given.shares is not None)
+        every = given.shares is not None
+        sides = self._sides.of(usable, made[0].size, given.devices, all_of_them=every)
         free = {side.way.lane for side in sides}
         usable = [way for way in usable if way.lane in free]
         back = [
             sum((add.total if at_end else add.value).nbytes for add in call.adds) for call in calls
         ]
         ready_s = jobs.ready_s(made)
-        ends = [
-            self._sides.of_calls(side, made, back, at_end=at_end, ready_s=ready_s) for side in sides
-        ]
         added = [] if at_end else [[_made_add(add, None, jobs) for add in c.adds] for c in calls]
-        floor_s = self._sides.in_turn_s([job for some in added for job in some])
-        first = 0
-        counts = self._sides.counts(sides, ends, len(calls), given.shares, floor_s)
+        ends = [
+            self._sides.of_calls(side, made, back, self._adds_s(side, calls, added, jobs),
+                                 at_end=at_end, ready_s=ready_s) for side in sides
+        ]  # fmt: skip
+        floor_s = sum(self._sides.seconds(job) for some in added for job in some)
+        first, size = 0, sum(job.size for job in made)
+        outcomes = self._sides.outcomes(sides, given.task.name, given.merging, size, len(made))
+        counts = self._sides.counts(
+            sides, ends, len(calls), given.shares, floor_s, given.devices, outcomes, ready_s
+        )  # fmt: skip
         for side, count in zip(sides, counts):
             here, added_here = calls[first : first + count], added[first : first + count]
             first += count
@@ -137,6 +142,16 @@ class Summing:
             if not at_end and given.shares is None:     # a side without work may take them
                 for call in here:
                     call.job.may_run = usable
+        computing, entered = {*made}, [future.job for future in jobs.futures]
+        outcomes.watch([job for job in entered if job in computing or _reads(job)], counts)
+
+    def _adds_s(
+        self, side: Side, calls: Sequence[_Call], added: Sequence[Sequence[Job]], jobs: PartJobs
+    ) -> list[float]:
+        """How long it takes to add what each call gives, on the side where these are done."""
+        if not added:
+            added = [[_made_add(add, side.way.lane, jobs) for add in call.adds] for call in calls]
+        return [sum(map(self._sides.seconds, some)) for some in added]
 
     def _added_there(
         self, given: Hybrid | Series, side: Side, calls: Sequence[_Call], jobs: PartJobs
@@ -168,6 +183,11 @@ class Summing:
         return known
 
 
+def _reads(job: Job) -> bool:
+    """Unlike what sets a sum to zero, which is done long before."""
+    return any(touch.reads for touch in job.touches)
+
+
 def _usable(given: Hybrid | Series, calls: Sequence[_Call], *, at_end: bool) -> list[Way]:
     """The ways in which all calls can be done; ValueError where there is none."""
     made = [call.job for call in calls]
@@ -189,6 +209,7 @@ def _added_each(
 ) -> None:
     """The host adds what each call gives, as soon as those before it are added."""
     for call, adds in zip(calls, added):
+        call.job.sent = True
         jobs.enter(call.job)
         for job in adds:
             jobs.enter(job)

@@ -9,57 +9,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, Union, overload
+from typing import Any, TypeAlias, overload
 
 from controllers.controller.access import TileRole
-from controllers.device.device import Device
 from controllers.device.selection import Selector
 from controllers.kernel.variant import Kernel
 from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES
 from controllers.language.each import RESULT, Each
+from controllers.pool.variant import HOST, Body, Devices, Variant, checked_devices, told
 from hitmap.argument import function as function_argument
 from hitmap.argument import instance, one_of, whole, wrong
 
-HOST = "host"
-Body: TypeAlias = Union[Callable[..., Any], Kernel, Each]
 Size: TypeAlias = Callable[..., float]
-
-
-@dataclass(frozen=True, eq=False)
-class Variant:
-    """One way to do a task.
-
-    on: "host", or which devices it is for, as a selector names them; "" for any.
-    least, most: cores that a function can use; it is told how many it got where it has a
-        keyword-only parameter `cores`, and which rows are its own, of arrays that are whole, where
-        it has one `rows` (`ct.hybrid`).
-    over: the parameter over whose cells a kernel is launched.  group: extents of its work-groups.
-    """
-
-    body: Body = field(repr=False)
-    name: str
-    on: str
-    least: int = 1
-    most: int = 1
-    over: str = ""
-    group: tuple[int, ...] | None = None
-    tells: frozenset[str] = frozenset()
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether it is told which rows of whole arrays are its own."""
-        return "rows" in self.tells or isinstance(self.body, Kernel)
-
-    def suits(self, device: Device | None) -> bool:
-        """Whether it can be done on this device, or where that is None, on the host."""
-        if device is None or self.on == HOST:
-            return device is None and self.on == HOST
-        if self.on and not Selector.parse(self.on).matches(device):
-            return False
-        if isinstance(self.body, Kernel):
-            return any(one.fit(device) != (0, 0) for one in self.body.variants)
-        return True
 
 
 class Task:
@@ -104,6 +65,7 @@ class Task:
         name: str = "",
         least: int = 1,
         most: int | None = None,
+        devices: Devices = None,
         over: str = "",
         group: Sequence[int] | None = None,
     ) -> Any:
@@ -111,24 +73,32 @@ class Task:
 
         Parameters have the names of the task's.  What a function of items returns becomes that
         parameter of the same name, or a single value the one that is written.  A kernel is launched
-        over the cells of the parameter `over`, by default the first one that is written.  Other
-        keywords are those of `Variant`; cores are those of functions.
+        over the cells of the parameter `over`, by default the first one that is written.
+        devices: so many, or (least, most), of those that `on` selects are a function's own while
+        it runs.  Other keywords are those of `Variant`; cores are those of functions.
         """
         if body is None:
-            return lambda given: self._add(given, on, name, (least, most), over, group)
-        return self._add(body, on, name, (least, most), over, group)
+            return lambda given: self._add(given, on, name, (least, most), devices, over, group)
+        return self._add(body, on, name, (least, most), devices, over, group)
 
     def _add(
-        self, body: Body, on: str | None, name: str, cores: tuple[int, int | None], over: str,
-        group: Sequence[int] | None,
+        self, body: Body, on: str | None, name: str, cores: tuple[int, int | None],
+        devices: Devices, over: str, group: Sequence[int] | None,
     ) -> Body:  # fmt: skip
         is_kernel = isinstance(body, (Kernel, Each))
         if not is_kernel:
             function_argument(body, f"a variant of the task {self.name!r}")
-        if (on == HOST) == is_kernel and on is not None:
+        own = checked_devices(self.name, devices)
+        if is_kernel and devices is not None:
+            raise ValueError(
+                f"task {self.name!r}: a kernel uses one whole device, got devices={devices!r}; "
+                f"leave them out, or give a function that uses several"
+            )
+        if on is not None and (on == HOST) == (is_kernel or devices is not None):
             raise ValueError(
                 f"task {self.name!r}: functions are for {HOST!r}, kernels and functions of items "
-                f'for devices such as "gpu", got on={on!r} for {body!r}; leave on= out'
+                f'for devices such as "gpu", as are functions that have some by devices=, got '
+                f"on={on!r} for {body!r}; leave on= out"
             )
         if is_kernel and cores not in ((1, None), (1, 1)):
             raise ValueError(
@@ -139,11 +109,12 @@ class Task:
         most = least if cores[1] is None else whole(cores[1], "most", least)
         if on:
             Selector.parse(on)
+        where = on or "" if is_kernel or devices is not None else HOST
         usual = {True: "opencl", False: "each"}[isinstance(body, Kernel)] if is_kernel else HOST
         self.variants += (Variant(
-            body, self._free_name(name or usual), HOST if not is_kernel else on or "", least, most,
+            body, self._free_name(name or usual), where, least, most,
             self._known(over), None if group is None else tuple(group),
-            frozenset() if is_kernel else _told(body),
+            frozenset() if is_kernel else told(body, devices=devices is not None), own,
         ),)  # fmt: skip
         self._take_signature(body)
         return body
@@ -171,8 +142,8 @@ class Task:
                 found = inspect.signature(body)
             except (ValueError, TypeError):     # of NumPy's functions in C
                 return
-            told = self.variants[-1].tells      # not by who submits it
-            of_users = [one for one in found.parameters.values() if one.name not in told]
+            by_pool = self.variants[-1].tells       # not by who submits it
+            of_users = [one for one in found.parameters.values() if one.name not in by_pool]
             self.signature = found.replace(parameters=of_users)
             own = [
                 one.name for one in self.signature.parameters.values()
@@ -199,24 +170,12 @@ class Task:
         return [*zip(names, args), *kwargs.items()]
 
 
-def _told(body: Body) -> frozenset[str]:
-    """What the pool gives to a function by name."""
-    try:
-        found = inspect.signature(body).parameters  # type: ignore[arg-type]
-    except (ValueError, TypeError):
-        return frozenset()
-    return frozenset(
-        name for name in ("cores", "rows")
-        if name in found and found[name].kind is inspect.Parameter.KEYWORD_ONLY
-    )  # fmt: skip
-
-
 @overload
 def task(body: Body) -> Task: ...
 @overload
 def task(
     *, name: str = ..., roles: Mapping[str, str] | None = ..., size: Size | None = ...,
-    least: int = ..., most: int | None = ...,
+    least: int = ..., most: int | None = ..., devices: Devices = ..., on: str | None = ...,
 ) -> Callable[[Body], Task]: ...  # fmt: skip
 
 
@@ -228,11 +187,14 @@ def task(
     size: Size | None = None,
     least: int = 1,
     most: int | None = None,
+    devices: Devices = None,
+    on: str | None = None,
 ) -> Task | Callable[[Body], Task]:
     """A function, or one of items, as a task: `@ct.task`, or `@ct.task(roles=...)`.
 
-    name: by default the function's; times are kept by it.  roles, size: see `Task`; least, most:
-    see `Variant`.  Of a function of items the results are written, without being said.
+    name: by default the function's; times are kept by it.  roles, size: see `Task`; least, most,
+    devices, on: see `Task.variant`.  Of a function of items the results are written, without being
+    said.
 
     >>> @task(roles={"y": "updating"})
     ... def scale(y, factor):
@@ -256,7 +218,7 @@ def task(
         else:
             found = Task(name or _name_of(given), roles=roles, size=size)
             found.__doc__ = getattr(given, "__doc__", None)
-        found.variant(given, least=least, most=most)
+        found.variant(given, on=on, least=least, most=most, devices=devices)
         return found
 
     return made if body is None else made(body)

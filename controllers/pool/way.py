@@ -3,29 +3,67 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from controllers.estimates.task_key import TaskKey
+from controllers.estimates.task_key import TaskKey, Work
+from controllers.pool.budget import Claim
+from controllers.pool.data import Touch
 from controllers.pool.lane import Lane
-from controllers.pool.task import Variant
+from controllers.pool.variant import Variant
 
 
 class Way:
     """A variant in a lane, and under which key its times are kept.
 
+    among: the lanes of the devices of which a function is given some.
     tried: whether the forecast has sent a job there already.
     """
 
-    __slots__ = ("variant", "lane", "key", "tried")
+    __slots__ = ("variant", "lane", "key", "tried", "among", "claim", "name")
 
-    def __init__(self, task: str, variant: Variant, lane: Lane) -> None:
-        self.variant, self.lane, self.tried = variant, lane, False
+    def __init__(
+        self, task: str, variant: Variant, lane: Lane, among: tuple[Lane, ...] = ()
+    ) -> None:
+        self.variant, self.lane, self.tried, self.among = variant, lane, False, among
+        self.name = f"{variant.name} on {lane.name}"
         if lane.device is not None:
             self.key = TaskKey.of(task, variant.name, lane.device)
+            self.claim = Claim(0, 0, (lane,), 1, 1)
         else:
-            host = f"the host {platform.node()}"
+            names = sorted({one.device.name for one in among if one.device is not None})
+            host = with_devices(f"the host {platform.node()}", names)
             self.key = TaskKey(task, variant.name, host, f"NumPy {np.__version__}")
+            self.claim = Claim(variant.least, variant.most, among, *variant.devices)
 
-    def __str__(self) -> str:
-        return f"{self.variant.name} on {self.lane.name}"
+    def units(self, cores: int, n_devices: int) -> int:
+        """What an execution there counts as, for estimates: devices that a function has, or cores.
+        """
+        if self.among:
+            return max(n_devices, self.variant.devices[0])
+        return cores if self.lane.device is None else max(1, self.lane.cores)
+
+    def work(self, touches: Iterable[Touch]) -> Work | None:
+        """What a kernel reads and writes of arrays; a function of the host says nothing of it."""
+        if self.lane.device is None:
+            return None
+        nbytes = sum(
+            one.box.n_cells * one.datum.dtype.itemsize * (one.reads + one.writes)
+            for one in touches
+        )
+        return Work(nbytes=float(nbytes))
+
+    def words(self, cores: int, lanes: Sequence[Lane]) -> str:
+        """It with so many cores, and the devices of these lanes, for people."""
+        where = with_devices(self.name, [lane.name for lane in lanes]) if lanes else self.name
+        return f"{where} x {cores}" if cores > 1 else where
+
+
+def with_devices(where: str, names: Sequence[str]) -> str:
+    """Where functions are done, and on which devices.
+
+    >>> with_devices("the host", []), with_devices("the host", ["a GPU", "another"])
+    ('the host', 'the host with a GPU, another')
+    """
+    return f"{where} with {', '.join(names)}" if names else where

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from controllers.pool.data import Touch
 from controllers.pool.lane import Lane
 from controllers.pool.task import Task
+from controllers.pool.variant import Variant
 from controllers.pool.way import Way
 
 
@@ -44,15 +45,22 @@ class Ways:
         count, ways = self._known.get(task, (0, []))
         if count != len(task.variants):
             ways = [
-                Way(task.name, variant, lane)
+                Way(task.name, variant, lane, self._among(variant))
                 for variant in task.variants for lane in self._lanes
-                if variant.suits(lane.device)
+                if variant.suits(lane.device) and self._has_devices(variant)
             ]  # fmt: skip
             self._known[task] = len(task.variants), ways
         return ways
 
+    def _among(self, variant: Variant) -> tuple[Lane, ...]:
+        """The lanes of the devices of which a function is given some."""
+        return tuple(one for one in self._lanes if one.device and variant.may_have(one.device))
+
+    def _has_devices(self, variant: Variant) -> bool:
+        return len(self._among(variant)) >= variant.devices[0]
+
     def _none_of(self, task: Task) -> str:
-        wanted = ", ".join(f"{one.name} (on {one.on or 'any device'})" for one in task.variants)
+        wanted = ", ".join(f"{one.name} ({one.place})" for one in task.variants)
         lanes = ", ".join(lane.name for lane in self._lanes)
         return (
             f"task {task.name!r} has the variants {wanted or 'none'}, of which none can be done on "

@@ -81,7 +81,7 @@ class Computation(Stepping):
         partition, weights, align, block, dims, layout, places_per_controller;
         devices, overlap, exchange, steps_per_launch, halo_width, math, kernel, tune, balance,
         check, verify_messages, digest_every, watchdog, trace, memory_cap, chunks, slots,
-        host_memory_cap, scratch, zero_copy;
+        host_memory_cap, scratch, zero_copy, exclusive;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
         counts, a .npy, .zarr or .nc file, or a function of coordinates (docs/fields.md).
@@ -272,6 +272,13 @@ class Computation(Stepping):
             self._assembly.relay.close(self._engine)
             self._messages.Free()
             self._watchdog.stop()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the devices, for others."""
+        mark = self._assembly.terms.controllers.mark
+        if mark is not None:
+            mark.close()
 
     def __enter__(self) -> Computation:
         return self
@@ -284,3 +291,5 @@ class Computation(Stepping):
     ) -> None:
         if error is None:   # collective: on an error the other ranks do not take part
             self.close()
+        elif not self.state.closed:
+            self._let_go()

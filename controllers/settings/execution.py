@@ -59,6 +59,7 @@ class ExecutionKeywords(TypedDict, total=False):
     host_memory_cap: str | int | None
     scratch: str | os.PathLike[str] | None
     zero_copy: bool
+    exclusive: bool | float
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,9 @@ class Execution:
     scratch: the folder of these files, by default the system's for temporary ones (TMPDIR).
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
+    exclusive: wait until nobody holds the devices, and hold them until the end, so that no other
+        process and no task computes on them (docs/arbiter.md); for so many seconds at most, then
+        a `TimeoutError` says who holds what.  Else others are only told that they are used.
     """
 
     devices: str | Sequence[str] | None = None
@@ -145,6 +149,7 @@ class Execution:
     host_memory_cap: str | int | None = None
     scratch: str | os.PathLike[str] | None = None
     zero_copy: bool = True
+    exclusive: bool | float = False
 
     def __post_init__(self) -> None:
         check_selectors(self.devices, "devices")
@@ -183,6 +188,17 @@ class Execution:
             if count is not None and not 1 <= whole(count, what) <= MOST_CHUNKS:
                 raise ValueError(f"{what}: 1 to {MOST_CHUNKS}, got {short(count)}; or leave it out")
         _flag(self.zero_copy, "zero_copy")
+        self._check_exclusive()
+
+    def _check_exclusive(self) -> None:
+        """Whether it is true, false, or seconds."""
+        if not isinstance(self.exclusive, (bool, np.bool_)) and not (
+            0 < number(self.exclusive, "exclusive") < math.inf
+        ):
+            raise ValueError(
+                f"exclusive is True, False, or the seconds to wait at most, got {self.exclusive}; "
+                f"write exclusive=True to wait as long as it takes"
+            )
 
     def _check_launches(self) -> None:
         """How many time steps a launch and a round have."""
@@ -232,6 +248,11 @@ class Execution:
         return setting_of(self.check)
 
     @property
+    def patience_s(self) -> float | None:
+        """The most seconds to wait for devices that are to be held; None for no limit."""
+        return None if isinstance(self.exclusive, (bool, np.bool_)) else float(self.exclusive)
+
+    @property
     def limit_s(self) -> float | None:
         """Seconds of the watchdog, by default those of the environment; None for no limit."""
         return limit_of(self.watchdog)
@@ -267,6 +288,7 @@ class Execution:
             "slots": self.slots,
             "watchdog": self.limit_s,
             "trace": self.trace,
+            "exclusive": self.exclusive,
         }
 
 

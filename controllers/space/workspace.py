@@ -78,6 +78,7 @@ class Workspace:
         chunks: int | Literal["auto"] | None = None,
         slots: int | None = None,
         zero_copy: bool = True,
+        exclusive: bool | float = False,
         comm: Communicator | None = None,
     ) -> None:
         check_communicator(comm)
@@ -87,7 +88,7 @@ class Workspace:
             division_of(Division(weights=weights, places_per_controller=places_per_controller)),
             execution_of(Execution(devices=devices, math=math, watchdog=watchdog, check=False,
                                  memory_cap=memory_cap, chunks=chunks, slots=slots,
-                                 zero_copy=zero_copy)),
+                                 zero_copy=zero_copy, exclusive=exclusive)),
             None if dtype is None else dtype_of(dtype),
         ))  # fmt: skip
         self.calls, self.state = Calls(self.comm, "a workspace"), State("workspace")
@@ -269,6 +270,12 @@ class Workspace:
             home.close()
         self.messages.Free()
         self._watchdog.stop()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the devices, for others."""
+        if self._controllers.mark is not None:
+            self._controllers.mark.close()
 
     def __enter__(self) -> Workspace:
         return self
@@ -281,6 +288,8 @@ class Workspace:
     ) -> None:
         if error is None:   # collective: on an error the other ranks do not take part
             self.close()
+        elif not self.state.closed:
+            self._let_go()
 
 
 workspace: Callable[..., Workspace] = Workspace

@@ -164,7 +164,9 @@ def queue(folder: Path, n_turns: int) -> None:
             time.sleep(0.001)
         for _ in range(n_turns):
             request = arbiter.request([[Want(("core 0",))]])
-            if request.poll() is None:
+            while (waits := request.poll() is None) and not request.has_place:
+                pass    # others hold the gate
+            if waits:
                 os.write(log, f"waits {os.getpid()}\n".encode())
             lease = request.wait(SOON_S)
             os.write(log, f"has {os.getpid()}\n".encode())

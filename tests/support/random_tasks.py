@@ -76,6 +76,7 @@ TASKS = {
     "total": _task("total", total, {}),
     "added": _task("added", added, {}),
 }
+TASKS["total"].variant(total, devices=(1, 2))    # which only keeps others from them
 _FUNCTIONS = {"mix": mix, "put": put, "shift": shift, "total": total, "added": added}
 
 

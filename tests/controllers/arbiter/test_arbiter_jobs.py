@@ -37,10 +37,9 @@ def test_before_whatever_call_a_process_dies_all_is_free(tmp_path: Path) -> None
 
 @pytest.mark.whole
 def test_nobody_is_overtaken_more_often_than_there_are_others(tmp_path: Path) -> None:
-    """Who waits is served after those before it, and after who logs late what he got before.
+    """Who waits is served after those before it: each of the others is there at most once.
 
-    Each of the others is at most once in the queue before a process, and has got the core at most
-    once more between its own line and this one's.
+    Who got the core before, and logs that late, asks again behind it.
     """
     n_turns = 20
     run("queue", str(tmp_path), str(n_turns))
@@ -57,4 +56,4 @@ def test_nobody_is_overtaken_more_often_than_there_are_others(tmp_path: Path) ->
         for others in waits.values():
             others[pid] += 1
     assert list(turns.values()) == [n_turns] * arbiter_jobs.N_PROCESSES
-    assert 1 <= most <= 2
+    assert most == 1

@@ -16,10 +16,10 @@ from sample import sample
 
 import controllers
 from controllers.arbiter import Arbiter, Want
-from controllers.cli import devices as devices_command
 from controllers.cli import main
 from controllers.cli.outcome import Failure, end_together, on_root
 from controllers.device import choose, find_devices, reference_device
+from controllers.device.naming import selectors
 from hitmap.comm import SerialCommunicator
 
 
@@ -63,8 +63,8 @@ def test_who_uses_devices_is_listed(
 
 def test_several_devices_of_a_kind_are_numbered() -> None:
     reference = reference_device()
-    assert devices_command.selectors([reference]) == ["reference"]
-    assert devices_command.selectors([reference] * 2) == ["reference:0", "reference:1"]
+    assert selectors([reference]) == ["reference"]
+    assert selectors([reference] * 2) == ["reference:0", "reference:1"]
 
 
 @pytest.mark.whole

@@ -10,6 +10,7 @@ from controllers.device import Device, NoDeviceError, assign, choose, find_devic
 from controllers.device.assignment import plan_assignment
 from controllers.device.device import DeviceKind
 from controllers.device.discovery import Listing, unique
+from controllers.device.naming import selector_of
 
 
 def device(name: str, kind: DeviceKind, units: int = 4, **changes: object) -> Device:
@@ -106,6 +107,8 @@ def test_a_cpu_is_divided_by_cores() -> None:
     assert names(parts) == ["Xeon (1 of 8 cores)", "Xeon (5 of 8 cores)"]
     assert [part.compute_units for part in parts] == [1, 5]
     assert choose(["xeon:0/1,5", "cpu/1,5"], MIXED) == parts
+    assert choose(["cpu/1,5:1"], MIXED) == parts[1:]
+    assert choose(["cpu/1,5:1", "xeon:0/1,5:0", "cpu/1,5"], MIXED) == parts[::-1]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,7 @@ def test_a_cpu_is_divided_by_cores() -> None:
         (["gpu:0/1,1"], "only a CPU"),
         (["cpu/4,5"], "9 cores in all.*has 8"),
         (["cpu/1,0"], "at least one core"),
+        (["cpu/1,1:2"], "cpu/1,1:2.*count from 0 and there are 2"),
         (["gpu/1,1"], "say which one.*gpu:0/1,1"),
         (["cpu", "cpu/1,1"], "share cores"),
         (["cpu/2,1", "cpu/1,1"], "share cores"),
@@ -240,3 +244,13 @@ def test_a_device_that_is_divided_again_has_the_same_parts() -> None:
     )
     assert first == again
     assert len(set(first)) == 2
+
+
+def test_devices_and_parts_have_selectors_that_name_them() -> None:
+    for device in find_devices():
+        name = selector_of(device)
+        assert choose([name], find_devices()) == [device]
+        if device.kind == "cpu" and device.divisible:
+            part = device.divided((1,), 0)
+            assert selector_of(part) == f"{name}/1:0"
+            assert choose([f"{name}/1:0"], find_devices()) == [part]

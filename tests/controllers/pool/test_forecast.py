@@ -12,8 +12,10 @@ import pytest
 
 import controllers as ct
 from controllers.device.listing import devices
+from controllers.estimates.device_rates import CORE_BYTES_PER_S, START_S
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case, TaskKey
+from controllers.pool.data import Data
 from controllers.pool.forecast import Forecast
 from controllers.pool.host_side import HostSide
 from controllers.pool.job import Job
@@ -33,7 +35,7 @@ class Owner:
     def cancel(self, job: Job) -> bool:
         raise AssertionError
 
-    bring_home = cancel     # type: ignore[assignment]
+    bring_home = note_end = cancel     # type: ignore[assignment]
 
 
 class Simulated:
@@ -102,6 +104,37 @@ def test_what_nobody_has_seen_is_tried_once() -> None:
     assert where([simulated.place() for _ in range(2)]) == "hd"
     known = Simulated(None, 1e-3)
     assert where([known.place() for _ in range(6)]) == "hhhhdh", "then as if like what is known"
+
+
+def test_a_kernel_that_nobody_has_seen_takes_what_its_bytes_take() -> None:
+    simulated, data = Simulated(None, None), Data()
+    kernel = simulated.ways[1]
+    times = []
+    for n in (10**6, 3 * 10**6):
+        touches = [data.touch("x", np.zeros(n), "in"), data.touch("y", np.zeros(n), "inout")]
+        job = Job(0, simulated.task, touches, {}, touches, Owner())
+        job.size = float(n)
+        times.append(simulated.forecast.seconds(kernel, job, 1))
+    right = [START_S + 24 * n / CORE_BYTES_PER_S for n in (10**6, 3 * 10**6)]   # 8 in, 8 in and out
+    assert [one.seconds for one in times] == pytest.approx(right)
+    assert {one.source for one in times} == {"class"}
+
+
+def test_what_kernels_have_moved_says_how_long_others_take() -> None:
+    simulated, data = Simulated(None, None), Data()
+    kernel = simulated.ways[1]
+
+    def job_of(n: int) -> Job:
+        touches = [data.touch("x", np.zeros(n), "in")]
+        job = Job(0, simulated.task, touches, {}, touches, Owner())
+        job.size, job.cores = float(n), 1
+        return job
+
+    for n in (1000, 2000, 3000, 4000, 5000) * 3:
+        simulated.forecast.ended(job_of(n), kernel, 1e-3 + 1e-7 * 8 * n)
+    other = Way("other", kernel.variant, kernel.lane)
+    found = simulated.forecast.seconds(other, job_of(4000), 1)
+    assert found.source == "rates" and found.seconds == pytest.approx(1e-3 + 3.2e-3, rel=1e-3)
 
 
 def test_decisions_are_the_same_every_time() -> None:

@@ -2,6 +2,7 @@
 """Shares follow from estimates: all sides end together, and one alone where that is as good."""
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from controllers.estimates.task_key import Case
 from controllers.pool.pool import Pool
 from controllers.pool.sums import Sums
 from controllers.pool.way import Way
+from controllers.pool.ways import Ways
 from hitmap.comm import SerialCommunicator
 
 N_ROWS, WIDTH = 128, 8
@@ -126,9 +128,9 @@ def test_one_side_does_it_all_where_another_process_holds_the_other_one() -> Non
 def test_calls_of_a_series_are_divided_by_their_sizes() -> None:
     at = [slice(0, 8)] * 4 + [slice(0, 64)] * 2
     total = np.zeros((64, WIDTH))
-    with known(1.0, 1.0) as pool:
+    with known(1.0, 0.5) as pool:
         assert pool.submit(ct.series(PUTS, at), total).exception(60) is None
-    assert sorted(rows_on_host) == [8] * 4 + [64], "96 of 160 rows end sooner than 128"
+    assert sorted(rows_on_host) == [8] * 4, "128 of 160 rows are over sooner than all on one side"
 
 
 @pytest.mark.parametrize(("add_s", "n_on_host"), [(None, 2), (9.0, 0)])
@@ -181,3 +183,164 @@ def test_what_is_replicated_is_foreseen_to_be_moved_to_each_memory_alone() -> No
     assert took[0] == pytest.approx([1e-6 + there_s, 1e-3])
     assert took[1] == pytest.approx([1e-6, 1e-3]), "both have what the first one has made"
     assert (y == 2).all()
+
+
+@pytest.mark.parametrize(("host_s", "rows"), [(1.05, 64), (1.6, 49)])
+def test_shares_stay_where_others_would_hardly_be_better(host_s: float, rows: int) -> None:
+    ends = [lambda first, last, s=s: s * (last - first) for s in (1.0, 1.0)]
+    with known(1.0, 1.0) as pool:
+        sides = pool._composites._sides
+        of = sides.of(Ways(pool._lanes).of(mark, (), has_futures=False), 1.0)
+        assert sides.counts(of, ends, N_ROWS, None) == [64, 64]
+        ends[0] = lambda first, last: host_s * (last - first)
+        assert sides.counts(of, ends, N_ROWS, None)[0] == rows
+
+
+@pytest.mark.parametrize(("n_slow", "rows"), [(1, 1), (2, 1), (3, 0)])
+def test_a_side_that_was_slow_by_chance_is_tried_again(n_slow: int, rows: int) -> None:
+    ends = [lambda first, last, s=s: s * (last - first) for s in (999.0, 1.0)]
+    with known(None, 1.0) as pool:
+        sides = pool._composites._sides
+        of = sides.of(Ways(pool._lanes).of(mark, (), has_futures=False), 1.0)
+        for _ in range(n_slow):
+            pool._forecast.learn(of[0].way.key, Case(NBYTES), 999.0)
+        assert sides.counts(of, ends, N_ROWS, None) == [rows, N_ROWS - rows]
+
+
+def test_rows_that_are_where_they_are_needed_are_foreseen_to_cost_nothing() -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(1.0, 1.0, zero_copy=False) as pool:
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}, shares=(1, 3)), y).exception()
+        touch = pool._submissions.data.touch("y", y, "updating")
+        host, device = (pool._forecast.moves_upto([touch], lane, 4) for lane in pool._lanes)
+    assert host[0] == host[1] == 0 and 0 < host[2] < host[3] < host[4]
+    assert device[0] == 0 and 0 < device[1] == device[2] == device[4]
+
+
+def test_the_part_of_a_device_is_entered_first() -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(1.0, 1.0, cores=4) as pool:
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}), y).result()
+        entered = [one.way for one in pool.report().decisions]
+    assert "the host" not in entered[0] and all("the host" in way for way in entered[1:])
+
+
+@pytest.mark.parametrize("n_times", [1, 2])
+def test_the_first_execution_of_a_kernel_counts_if_no_other_one_follows(n_times: int) -> None:
+    y, estimates = np.zeros((N_ROWS, WIDTH)), Estimates(None)
+    task = ct.Task("first", ("y",), roles={"y": "updating"})
+    task.variant(mark.variants[1].body)
+    with Pool("cpu/1", 2, True, None, False, estimates, SerialCommunicator()) as pool:
+        for _ in range(n_times):
+            pool.submit(task, y).result()
+        way = Way("first", task.variants[0], pool._lanes[1])
+        known_s = pool._forecast.known_s(way, NBYTES, 1)
+    assert (known_s is None) == (n_times == 1)
+    (times,) = estimates.history(way.key).cases.values()
+    assert len(times.executions) == 1
+
+
+def test_what_a_device_gives_sets_off_for_the_host_before_it_goes_on() -> None:
+    at = [slice(8 * k, 8 * k + 8) for k in range(4)]
+    total, task = np.zeros((32, WIDTH)), ct.Task("put", ("y",), roles={"y": "writing"})
+    task.variant(PUT)
+    with known(None, 1.0, zero_copy=False) as pool:
+        sent: list[Any] = []
+        copied: list[bool] = []
+        memories: Any = pool._memories
+        send, copy = memories.send, memories._copy
+
+        def seen(touches: Any, memory: int) -> None:
+            send(touches, memory)
+            sent.extend(touch.datum for touch in touches if touch.datum.coming)
+
+        def noted(datum: Any, *given: Any, to_device: bool) -> None:
+            copied.append(to_device)
+            copy(datum, *given, to_device=to_device)
+
+        memories.send, memories._copy = seen, noted
+        pool.submit(ct.series(task, at), total).result()
+        assert len(sent) == 4 and copied == [] and not any(datum.coming for datum in sent)
+        assert pool.report().moved_nbytes == (0, total.nbytes)
+    assert (total == 1).all()
+
+
+def test_what_is_written_anew_waits_for_old_cells_on_their_way() -> None:
+    y = np.zeros((N_ROWS, WIDTH))
+    with known(None, 1.0, zero_copy=False) as pool:
+        pool.submit(ct.hybrid(mark, cut={"y": ct.Row}, shares=(0, 1)), y).exception()
+        touch = pool._submissions.data.touch("y", y, "out")
+        pool._memories.send([touch], 1)
+        assert len(touch.datum.coming) == 1
+        pool._memories.before([touch], 0)
+        assert not touch.datum.coming and (y == 1).all()
+
+
+def test_functions_leave_a_device_the_cores_that_its_kernels_take() -> None:
+    met = threading.Barrier(2)
+    with known(1.0, 1.0) as pool:
+        host, device = pool._lanes
+        busy: Any = device.running
+        with pool._lock:
+            busy[ct] = 0.0
+        alone = [pool.submit(lambda: len(host.running)) for _ in range(4)]
+        assert [one.result(60) for one in alone] == [1] * 4
+        waiting = [pool.submit(met.wait, 60) for _ in range(2)]
+        with pool._lock:
+            del busy[ct]
+            pool._crew._leave_cores(device)
+        assert sorted(one.result(60) for one in waiting) == [0, 1]
+
+
+PARTS = [slice(16 * k, 16 * k + 16) for k in range(8)]
+
+
+def outcomes_of(pool: Pool) -> dict[tuple[int, ...], list[float]]:
+    sides = pool._composites._sides
+    of = sides.of(Ways(pool._lanes).of(PUTS, (), has_futures=False), NBYTES / 8)
+    size = 8 * 16 * WIDTH * 8.0
+    return sides.outcomes(of, "mark", "changed", size, len(PARTS)).times(len(of))
+
+
+@pytest.mark.parametrize("counts", [(3, 5), (8, 0), (0, 8)])
+def test_what_became_of_a_sum_is_kept_with_how_it_was_divided(counts: tuple[int, int]) -> None:
+    total = np.zeros((N_ROWS, WIDTH))
+    with known(1.0, 1.0) as pool:
+        begin_s = time.perf_counter()
+        for _ in range(2):
+            pool.submit(ct.series(PUTS, PARTS, shares=counts), total).result()
+        most_s = time.perf_counter() - begin_s
+        times = outcomes_of(pool)
+    assert [*times] == [counts] and len(times[counts]) == 2
+    assert 0 < sum(times[counts]) <= most_s and len(rows_on_host) == 2 * counts[0]
+
+
+def test_a_sum_is_divided_as_took_least() -> None:
+    total = np.zeros((N_ROWS, WIDTH))
+    with known(1.0, 1.0) as pool:
+        of = pool._composites._sides
+        for counts, seconds in (((4, 4), 9.0), ((3, 5), 9.0), ((5, 3), 9.0), ((0, 8), 0.1)):
+            sides = of.of(Ways(pool._lanes).of(PUTS, (), has_futures=False), NBYTES / 8)
+            for _ in range(3):
+                of.outcomes(sides, "mark", "changed", float(NBYTES), 8).learn(counts, seconds)
+        pool.submit(ct.series(PUTS, PARTS), total).result()
+    assert rows_on_host == []
+
+
+def test_what_is_around_a_job_is_foreseen_too() -> None:
+    total = np.zeros((N_ROWS, WIDTH))
+    with known(3.0, 1.0) as pool:
+        pool._lanes[1].overheads.extend([0.5] * 3)      # beside an eighth of a second
+        pool.submit(ct.series(PUTS, PARTS), total).result()
+    assert len(rows_on_host) == 8, "two cores take 1.5 s, one and the device 1.875 s, not 0.75 s"
+
+
+def test_a_sum_is_divided_as_took_least_by_sides_of_which_little_is_known() -> None:
+    total = np.zeros((N_ROWS, WIDTH))
+    with known(None, 1.0) as pool:
+        of = pool._composites._sides
+        sides = of.of(Ways(pool._lanes).of(PUTS, (), has_futures=False), NBYTES / 8)
+        for _ in range(3):
+            of.outcomes(sides, "mark", "changed", float(NBYTES), 8).learn((4, 4), 1e-3)
+        pool.submit(ct.series(PUTS, PARTS), total).result()
+    assert len(rows_on_host) == 4

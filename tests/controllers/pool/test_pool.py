@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import controllers as ct
+from controllers.pool.job import TaskFuture
 from controllers.pool.pool import Pool
 
 
@@ -53,6 +54,14 @@ def test_a_future_gives_what_the_function_returns(pool: Pool) -> None:
     assert {f.result() for f in as_completed([pool.submit(int, "7"), pool.submit(int, "8")])} == {
         7, 8
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("asks", [TaskFuture.result, TaskFuture.exception])
+def test_who_has_asked_how_a_task_ended_finds_its_cores_idle(asks: Any, pool: Pool) -> None:
+    for _ in range(3):
+        future = pool.submit(lambda: None)
+        asks(future)
+        assert pool._forecast.clock_s == future.job.end_s > 0
 
 
 def test_tasks_that_touch_the_same_cells_keep_their_order(pool: Pool) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from mpi_jobs import HANGS_S, run_ranks
 import controllers as ct
 from controllers.arbiter import Arbiter, Want, node_cores, unit_of
 from controllers.device import reference_device
-from controllers.pool import share
+from controllers.pool import crew, share
+from controllers.pool.budget import Got
 from controllers.pool.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
+from controllers.pool.way import Way
 from hitmap.comm import SerialCommunicator
 
 ALL = len(node_cores())
@@ -99,6 +102,26 @@ def test_an_idle_pool_holds_nothing(arbiter: Arbiter) -> None:
         arbiter.acquire([[Want(node_cores(), ALL, ALL)]], HANGS_S).release()
 
 
+@pytest.mark.skipif(ALL < 2, reason="one core is idle while another one is not")
+def test_a_pool_with_work_keeps_its_cores_until_others_wait(arbiter: Arbiter) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        started.set()
+        go_on.wait(HANGS_S)
+
+    with ct.tasks((), cores=2) as pool:
+        busy = pool.submit(stay)
+        assert started.wait(HANGS_S), "else one core may do both, one after the other"
+        pool.submit(len, ()).result()
+        time.sleep(5 * crew.LOOK_S)
+        taken = arbiter.taken(node_cores())
+        arbiter.acquire([[Want(node_cores(), ALL - 1, ALL - 1)]], HANGS_S).release()
+        assert not busy.done()
+        go_on.set()
+    assert len(taken) == 2
+
+
 def test_more_cores_than_there_are_are_not_leased(arbiter: Arbiter) -> None:
     met = threading.Barrier(ALL + 1)
     with ct.tasks((), cores=ALL + 1) as pool:
@@ -127,17 +150,20 @@ def test_kernels_on_a_cpu_lease_its_cores(arbiter: Arbiter) -> None:
 
 def test_an_accelerator_is_leased_to_one_task_at_a_time(arbiter: Arbiter) -> None:
     gpu = replace(reference_device(), kind="gpu", name="GPU 9")
-    lane = Lane(1, "GPU 9", gpu, HostSide(Memories()))
+    lane = Lane(1, "GPU 9", gpu, HostSide(Memories()), unit=unit_of(gpu))
+    task = ct.Task("product", ())
+    task.variant(ct.Kernel.of("product", "__kernel void product(BOX) { CELL; }"))
+    way = Way("product", task.variants[0], lane)
     shares = [share.Share(1, [lane], SerialCommunicator(), None) for _ in range(2)]
-    with shares[0].held(lane, 0, 0, "a product") as cores:
-        assert cores == 0
+    with shares[0].held(way, (), "a product") as got:
+        assert got == Got(0)
         assert [(h.units, h.what) for h in arbiter.holders()] == [((unit_of(gpu),), "a product")]
         waiting = arbiter.request([[Want((unit_of(gpu),))]])
         assert waiting.poll() is None
     shares[0].rest()
     assert waiting.poll() is not None
     waiting.cancel()
-    with shares[1].held(lane, 0, 0, "another"):
+    with shares[1].held(way, (), "another"):
         assert [h.what for h in arbiter.holders()] == ["another"]
     for one in shares:
         one.close()
@@ -155,7 +181,7 @@ import logging, os, sys
 import controllers as ct
 from controllers.arbiter import Arbiter, Want, node_cores, unit_of
 from controllers.device import reference_device
-from controllers.pool import share
+from controllers.pool import crew, share
 from controllers.pool.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
