@@ -56,6 +56,10 @@ class Skew:
         self._buffers: dict[tuple[str, int], _Buffer] = {}
         self._made: dict[tuple[int, Version], int] = {}
         self._lags: list[list[int]] = []
+        self._uses = {
+            number: [(use.version, *self._reach(use)) for use in sweep.uses]
+            for number, sweep in enumerate(liveness.sweeps)
+        }
         self.depth = 0
         for field in liveness.n_buffers:
             self._keep(field, 0, 0, self._rows[field])
@@ -83,16 +87,14 @@ class Skew:
     def _launch(self, launch: int, numbers: tuple[int, ...], lag: int) -> int:
         """What sweeps that make versions together lag by, at least by `lag`."""
         sweeps = [self._live.sweeps[number] for number in numbers]
-        uses = [use for sweep in sweeps for use in sweep.uses]
+        uses = [use for number in numbers for use in self._uses[number]]
         made = {update.version for sweep in sweeps for update in sweep.updates}
-        for use in uses:
-            lag = max(lag, self._at(use.version, launch).ready + self._reach(use)[1])
+        for version, _, above in uses:
+            lag = max(lag, self._at(version, launch).ready + above)
         for version in made:
             lag = max(lag, self._at(version, launch).read)
-        kept = (Version(version.field, version.number - 1) for version in made)
-        for version, below in [(u.version, self._reach(u)[0]) for u in uses] + [
-            (version, 0) for version in kept
-        ]:
+        kept = [(Version(version.field, version.number - 1), 0, 0) for version in made]
+        for version, below, _ in uses + kept:
             self._keep(version.field, self._live.buffer(version, launch), None, lag + below)
         for version in made:
             field = version.field
