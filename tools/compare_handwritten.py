@@ -52,7 +52,7 @@ class HandWritten:
         self.local = np.ascontiguousarray(field[first:last])
         self.owned = slice(owned.lower[0] - first, owned.upper[0] - first)
         self.context = cl.Context([device])
-        self.queue = cl.CommandQueue(self.context)
+        self.queue = cl.CommandQueue(self.context, device)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         self.old, self.new = (cl.Buffer(self.context, flags, hostbuf=self.local) for _ in range(2))
         self.kernel = cl.Kernel(cl.Program(self.context, SOURCE).build(), "mean")

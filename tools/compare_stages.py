@@ -69,7 +69,7 @@ class HandWritten:
 
     def __init__(self, device: cl.Device, fields: Mapping[str, Field]) -> None:
         self._context = cl.Context([device])
-        self._queue = cl.CommandQueue(self._context)
+        self._queue = cl.CommandQueue(self._context, device)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         self._buffers = {
             name: [cl.Buffer(self._context, flags, hostbuf=values) for _ in range(2)]

@@ -168,7 +168,7 @@ class OfACopy:
     def __init__(self, case: Case, size: int, handle: cl.Device) -> None:
         n_bytes = case.n_bytes // 2 * size**case.n_axes
         context = cl.Context([handle])
-        self._queue = cl.CommandQueue(context)
+        self._queue = cl.CommandQueue(context, handle)
         self._buffers = [cl.Buffer(context, cl.mem_flags.READ_WRITE, n_bytes) for _ in range(2)]
 
     def seconds(self, n_steps: int) -> float:

@@ -56,7 +56,7 @@ class Sweeps:
         self.box = program.updated(self.domain, (False,) * program.n_axes)
         self.context = cl.Context([handle])
         profiling = cl.command_queue_properties.PROFILING_ENABLE
-        self.queue = cl.CommandQueue(self.context, properties=profiling)
+        self.queue = cl.CommandQueue(self.context, handle, profiling)
         shares = bool(handle.type & cl.device_type.CPU)
         dtype, count = np.dtype(program.dtype), Geometry.dense(self.domain).n_elements
         self.host = [aligned(count, dtype, 5 * number) for number in (1, 2)]
