@@ -10,6 +10,9 @@ import ctypes
 import subprocess
 from pathlib import Path
 
+from controllers.bench.host import WAITING
+from controllers.process.environment import environment
+
 C_HEAD = """
 #include <math.h>
 #define OUTSIDE(R) const long p = n + 2 * R
@@ -148,12 +151,17 @@ def c_wave(n_axes: int, accuracy: int) -> str:
     return "\n".join([*lines, (C_WAVE if n_axes == 2 else C_WAVE3).replace("SUM", sums)])
 
 
-def compiled(text: str, folder: Path) -> ctypes.CDLL:
-    """The loops of a text, for the machine that this is; its library lies in the folder."""
+def compiled(text: str, folder: Path, *flags: str) -> ctypes.CDLL:
+    """The loops of a text, for the machine that this is; its library lies in the folder.
+
+    flags: of the compiler, beside the usual ones.  Threads without work do not spin, as what is
+    measured next needs their cores.
+    """
     source, library = folder / "step.c", folder / f"{abs(hash(text))}.so"
     source.write_text(C_HEAD + text)
     subprocess.run(
         ["cc", "-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC",
-         "-fno-math-errno", "-o", library, source, "-lm"], check=True,
+         "-fno-math-errno", *flags, "-o", library, source, "-lm"], check=True,
     )  # fmt: skip
-    return ctypes.CDLL(str(library))
+    with environment(WAITING):
+        return ctypes.CDLL(str(library))

@@ -19,7 +19,6 @@ import ctypes
 import os
 import random
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
+from loops_in_c import compiled
 
 import controllers as ct
 from controllers.device import choose, find_devices
@@ -101,13 +101,7 @@ def of_ours(run: Any) -> Callable[[int], float]:
 
 def of_c(size: int, folder: Path) -> Callable[[int], float]:
     """The same of the loop in C."""
-    source, library = folder / "fused.c", folder / "fused.so"
-    source.write_text(C)
-    subprocess.run(
-        ["cc", "-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC",
-         "-o", library, source], check=True,
-    )  # fmt: skip
-    loop = ctypes.CDLL(str(library)).fused
+    loop = compiled(C, folder).fused
     arrays = [np.full(size * size, number + 1, np.float32) for number in range(len(NAMES))]
     pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
 

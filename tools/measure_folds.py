@@ -4,21 +4,21 @@
     python tools/measure_folds.py --device gpu [--size 8192] [--rounds 20] [--in-a-row 20]
     python tools/measure_folds.py --device cpu [--size 4096] [--cpu-time]
 
-One row per dtype and case, all cases in turns, medians of `--rounds`: a sum and a maximum alone
-over the rate of a kernel that reads as much (on a CPU, of a sum in C with OpenMP, in float64);
-a five-point sweep, and the same with a fused maximum of the change and with a fused sum.  Times are
-from the start of the launch to the end of the merging and its download.  With `--in-a-row` they are
-those of launches that are enqueued one after the other, each with its folds, from the end of the
-first one to that of the last: what folds cost in a program whose host need not wait for them.  With
-`--cpu-time` they are seconds of CPU of the process, which others on the machine disturb less: the
-least ones are told.
+One row per dtype and case, all cases in turns, in any order, medians of `--rounds`: a sum and a
+maximum alone over the rate of a kernel that reads as much (on a CPU, of a sum in C with OpenMP of
+the same memory); a five-point sweep, and the same with a fused maximum of the change and with a
+fused sum.  Times are from the start of the launch to the end of the merging and its download.  With
+`--in-a-row` they are those of launches that are enqueued one after the other, each with its folds,
+from the end of the first one to that of the last: what folds cost in a program whose host need not
+wait for them.  With `--cpu-time` they are seconds of CPU of the process, which others on the
+machine disturb less: the least ones are told.
 """
 from __future__ import annotations
 
 import argparse
 import ctypes
+import random
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
+from loops_in_c import compiled
 
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
@@ -119,7 +120,8 @@ class Cases:
     def reading(self) -> Seconds:
         """The sum in C on a CPU, elsewhere a kernel that reads the tile."""
         if self.executor.device.kind == "cpu":
-            return c_sum(self.values)
+            assert self.tiles[0].host is not None, "a CPU shares the host's memory"
+            return c_sum(self.tiles[0].host[: self.values.size])    # the pages that are summed, too
         real = {"float32": "float", "float64": "double"}[self.dtype]
         context, queue = self.executor.context, self.executor.compute
         text = READING.replace("REAL", real)
@@ -138,13 +140,7 @@ def c_sum(values: np.ndarray[Any, Any]) -> Seconds:
     """A sum in C with OpenMP."""
     real = {"float32": "float", "float64": "double"}[values.dtype.name]
     with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "sum.c"), Path(folder, "sum.so")
-        source.write_text(C_SUM)
-        flags = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC"]
-        subprocess.run(
-            ["cc", *flags, f"-DREAL={real}", str(source), "-o", str(library)], check=True
-        )
-        call = ctypes.CDLL(str(library)).sum
+        call = compiled(C_SUM, Path(folder), "-ffast-math", f"-DREAL={real}").sum
     call.restype = ctypes.c_double
     pointer, count = ctypes.c_void_p(values.ctypes.data), ctypes.c_long(values.size)
 
@@ -182,8 +178,11 @@ def main() -> None:
         cases = Cases(executor, dtype, size, options.in_a_row)
         turns = {"reading": cases.reading()} | {name: cases.folding(name) for name in CASES}
         found: dict[str, list[float]] = {name: [] for name in turns}
+        names, any_order = [*turns], random.Random(0)
         for _ in range(options.rounds):
-            for name, seconds in turns.items():
+            any_order.shuffle(names)    # what ran before changes how fast memory is
+            for name in names:
+                seconds = turns[name]
                 found[name].append(cpu_time(seconds) if options.cpu_time else seconds())
         medians = {name: middle(times) for name, times in found.items()}
         for name, median in medians.items():

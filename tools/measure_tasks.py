@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tasks cost, how well their times are foreseen, and what two sides do together.
+"""What tasks cost, how well their times are foreseen, what two sides do together; or some of these.
 
     python tools/measure_tasks.py [--device gpu] [--cores N] [--private] [--ratios 1 3 10 100]
                                   [--milliseconds 30] [--out found.json] [overhead] [errors] [sides]
@@ -11,7 +11,6 @@ two were planted 2 to 20 times too long: of a known size, and of one that five o
 sides: a hybrid task whose whole takes a device so many milliseconds, and cores so many times as
 long: its rate over the sum of both alone, and over the better one alone.  Cores are those that the
 device leaves: all beside a GPU, without those that it computes with where it is (part of) a CPU.
-By default all three.
 """
 from __future__ import annotations
 
@@ -114,12 +113,10 @@ def overhead(given: argparse.Namespace) -> dict[str, dict[str, float]]:
             found["to end"].append(time.perf_counter() - begin_s)
             found["to enqueue"].append(started[-1] - begin_s)
             found["submit"].append(back_s - begin_s)
-        found["to start of a function"] = []
-        for _ in range(N_TIMES + WARM):
-            begin_s = time.perf_counter()
-            found["to start of a function"].append(
-                pool.submit(time.perf_counter).result() - begin_s
-            )
+        found["to start of a function"] = [
+            -time.perf_counter() + pool.submit(time.perf_counter).result()
+            for _ in range(N_TIMES + WARM)
+        ]
         begin_s, used_s = time.perf_counter(), time.process_time()
         for _ in range(N_TIMES):
             pool.submit(more, y)

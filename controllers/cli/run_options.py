@@ -55,6 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _picture_options(parser)
     _division_options(parser)
     _execution_options(parser)
+    _kernel_options(parser)
     _memory_options(parser)
     _balance_option(parser)
     _checkpoint_options(parser)
@@ -140,20 +141,6 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         "most if that is said, and hold them until the end: see controllers docs arbiter")
     add("--dtype", choices=DTYPES,
         help="type to compute in (default: the input's, else float32); integers wrap")
-    add("--kernel", metavar="KIND", type=kernel_word,
-        help="specialised (generated for the stencil, the default), generic (one that takes any "
-        "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
-        "declares: see controllers docs kernels")
-    add("--math", choices=get_args(Math),
-        help="strict (the default): the bits of the NumPy reference; fast, for generated kernels "
-        "and float fields: constants are divided beforehand, a product and a sum may be rounded "
-        "once; the bits then depend on the device and on how the field is cut")
-    add("--stored", choices=get_args(Storing),
-        help="what becomes of values that steps mark by stored(): always kept in memory, or never, "
-        "but computed again where they are read (default: auto, what promises to be faster)")
-    add("--fuse", choices=get_args(Fusing),
-        help="never: each stage of a step by itself (default: auto, one sweep for stages in a row "
-        "where that moves fewer bytes)")
     add("--overlap", choices=("auto", "on", "off"),
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--exchange", choices=get_args(Exchange),
@@ -169,6 +156,25 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         "these are one number; places compute more cells in the meantime; or auto, which finds out "
         "while steps run what is the fastest: see controllers docs halos (default: the steps of "
         "one launch)")
+
+
+def _kernel_options(parser: argparse.ArgumentParser) -> None:
+    """What kernels compute, and how."""
+    add = parser.add_argument
+    add("--kernel", metavar="KIND", type=kernel_word,
+        help="specialised (generated for the stencil, the default), generic (one that takes any "
+        "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
+        "declares: see controllers docs kernels")
+    add("--math", choices=get_args(Math),
+        help="strict (the default): the bits of the NumPy reference; fast, for generated kernels "
+        "and float fields: constants are divided beforehand, a product and a sum may be rounded "
+        "once; the bits then depend on the device and on how the field is cut")
+    add("--stored", choices=get_args(Storing),
+        help="what becomes of values that steps mark by stored(): always kept in memory, or never, "
+        "but computed again where they are read (default: auto, what promises to be faster)")
+    add("--fuse", choices=get_args(Fusing),
+        help="never: each stage of a step by itself (default: auto, one sweep for stages in a row "
+        "where that moves fewer bytes)")
 
 
 def _memory_options(parser: argparse.ArgumentParser) -> None:
