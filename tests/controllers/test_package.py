@@ -142,9 +142,10 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 
 
 def test_the_kernels_are_found_as_a_package_of_text_files() -> None:
-    names = {entry.name for entry in importlib.resources.files("kernels_cl").iterdir()}
-    assert "copy_box.cl" in names
-    assert {Path(name).suffix for name in names} <= {".cl"}
+    folder = importlib.resources.files("kernels_cl")
+    names = {entry.name for entry in folder.iterdir() if entry.is_file()}
+    assert {"__init__.py", "copy_box.cl"} < names
+    assert {Path(name).suffix for name in names - {"__init__.py"}} == {".cl"}
 
 
 def test_typed_packages_say_so() -> None:
