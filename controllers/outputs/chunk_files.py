@@ -7,7 +7,8 @@ other name meanwhile.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from hitmap.files import sync
 from hitmap.shape import Shape
 
 PIECE_BYTES = 1 << 20   # that are made ready and written at a time: they stay in a core's cache
+WRITERS = 2             # chunks at a time: steps have the other cores (docs/output.md)
 
 
 class Chunk(NamedTuple):
@@ -38,6 +40,14 @@ def chunks_of(part: Part) -> Iterator[Chunk]:
         lower = tuple(at * n for at, n in zip(index, size))
         own = box & Shape(lower, tuple(low + n for low, n in zip(lower, size)))
         yield Chunk(index, own, own.extent == size)
+
+
+def write_chunks(chunks: Sequence[tuple[Path, Variable, np.ndarray]]) -> None:
+    """`write_chunk` for each, of unlike names, some at a time; after an error no more are begun."""
+    if chunks:
+        with ThreadPoolExecutor(WRITERS, "controllers-chunk") as writers:
+            for _ in writers.map(write_chunk, *zip(*chunks)):
+                pass
 
 
 def write_chunk(path: Path, variable: Variable, cells: np.ndarray) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from controllers.outputs import zarr_documents as documents
-from controllers.outputs.chunk_files import chunks_of, sync_folders, write_chunk
+from controllers.outputs.chunk_files import chunks_of, sync_folders, write_chunks
 from controllers.outputs.files import encoded, replace_all, replace_file
 from controllers.outputs.moment import FORMAT, Facts, Moment
 from controllers.outputs.variable import Part, Variable
@@ -88,15 +88,11 @@ class ZarrStore:
         pending: deque[Any] = deque()
         for part in parts:
             one, top = part.variable, self.path / part.variable.field / "c"
-            folders: set[Path] = set()
+            whole: dict[Path, np.ndarray] = {}
             for at, box, is_whole in chunks_of(part):
                 cells = part.cells[box.slices(part.box.lower)]
                 if is_whole:
-                    path = top.joinpath(str(number), *map(str, at))
-                    if path.parent not in folders:
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        folders.add(path.parent)
-                    write_chunk(path, one, cells)
+                    whole[top.joinpath(str(number), *map(str, at))] = cells
                     continue
                 where = (number, *box.slices((0,) * box.n_axes))
                 target = self._array(one)[where]
@@ -104,6 +100,10 @@ class ZarrStore:
                 pending.append(target.write(plain, can_reference_source_data_indefinitely=True))
                 if len(pending) > AT_ONCE:
                     pending.popleft().result()
+            folders = {path.parent for path in whole}
+            for folder in folders:
+                folder.mkdir(parents=True, exist_ok=True)
+            write_chunks([(path, one, cells) for path, cells in whole.items()])
             sync_folders(folders, top)
         for written in pending:
             written.result()

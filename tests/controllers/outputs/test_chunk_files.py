@@ -12,7 +12,7 @@ import xarray
 from kept_programs import PROGRAMS
 
 from controllers.outputs import chunk_files
-from controllers.outputs.chunk_files import chunks_of, write_chunk
+from controllers.outputs.chunk_files import chunks_of, write_chunk, write_chunks
 from controllers.outputs.variable import Part, Variable
 from controllers.outputs.zarr_store import ZarrStore
 from hitmap.section import Section
@@ -61,6 +61,19 @@ def test_a_chunk_has_its_cells_as_they_are_written(tmp_path: Path, dtype: str, p
     if dtype != "i4":
         right[np.isnan(right)] = np.nan
     assert (tmp_path / "chunk").read_bytes() == right.tobytes()
+
+
+def test_chunks_are_written_some_at_a_time_until_one_fails(tmp_path: Path) -> None:
+    own = variable((2, 3), (2, 3))
+    paths = [tmp_path / str(number) for number in range(40)]
+    write_chunks([(path, own, np.full((2, 3), at, "f4")) for at, path in enumerate(paths)])
+    for at, path in enumerate(paths):
+        assert path.read_bytes() == np.full(6, at, "<f4").tobytes()
+    write_chunks([])
+    gone = [tmp_path / "gone" / "0", *(tmp_path / f"later {number}" for number in range(40))]
+    with pytest.raises(FileNotFoundError, match="gone"):
+        write_chunks([(path, own, np.zeros((2, 3), "f4")) for path in gone])
+    assert len([*tmp_path.glob("later*")]) < 40
 
 
 def test_tensorstore_is_not_asked_for_chunks_that_one_place_has(tmp_path: Path) -> None:

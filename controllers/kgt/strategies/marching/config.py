@@ -58,7 +58,7 @@ MANY_WORDS, MOST_WORDS = 64, 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
 # Work-groups of a kernel that folds, at most, where they walk, and end with a fold of their items:
 # of sums beside what is stored, of sums alone, of extremes alone (docs/performance.md).
-BESIDE_GROUPS, SUMMING_GROUPS, FEW_GROUPS = 12672, 8448, 4224
+BESIDE_GROUPS, SUMMING_GROUPS, FEW_GROUPS = 25344, 12672, 4224
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class MarchingConfig(MarchingParameters, Config):
                 return hands if is_best else cls(2 if wide else 4, 2, 0, (64, 2, 1))
             if n_reads <= FEW_READS:
                 if sums_doubles(stage):
-                    return cls(2, 8, 0, (128, 1, 1))
+                    return cls(2, 4, 0, (128, 1, 1))
                 folds = (4, 0, (64, 2, 1)) if is_folding(stage) else (2, 0, (64, 4, 1))
                 return cls(2 if wide else 4, *folds)
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
@@ -111,9 +111,11 @@ class MarchingConfig(MarchingParameters, Config):
         reach = max((abs(read.offset[n_axes - 3]) for read in stage.reads), default=0)
         is_far = reach > FAR_REACH or (reach == FAR_REACH and n_reads <= MANY_READS)
         if is_far and (reach > FAR_REACH or not wide):
-            return cls(2 if wide else 4, 8, n_axes - 3, (32, 8, 1), looped=True)
+            return cls(*(2, 8) if wide else (4, 6), n_axes - 3, (32, 8, 1), looped=True)
         if n_reads > MANY_READS:
             return cls(4, 2, n_axes - 3, (32, 4, 1))
+        if stage.stored and needs_doubles(stage):   # unrolled, 1.3 and 1.5 times the sweep
+            return cls(4, 16 if wide else 8, n_axes - 3, (32, 4, 1), looped=True)
         return cls(2 if wide else 4, 8 if wide else 4, n_axes - 3, (32, 8, 1))
 
     @classmethod
