@@ -67,8 +67,8 @@ class World:
         in_main = threading.current_thread() is threading.main_thread()
         end = time.monotonic() + (0 if in_main else HANGS_S)    # others may be about to flush
         while not event.complete:
-            with self._lock:
-                runs = self._run_one()
+            with self._lock:    # another thread may have run it while this one waited for the lock
+                runs = event.complete or self._run_one()
             assert runs or time.monotonic() < end, f"{event.what} waits for what never happens"
             time.sleep(0 if runs else 0.001)
 
