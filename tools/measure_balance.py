@@ -12,9 +12,10 @@ moves, and the overhead, which is what these steps took beyond those of a run th
 shares which the first one has found.  The second run and that one are open at once and run pieces
 by turns, so that what disturbs one disturbs both: pieces in which shares changed, and the first
 one, count with the whole difference, the others with its median.  Then `--steps` further steps of
-the second run, nine pieces of which the median counts: the share of the slow part, the cells per
-second, and these relative to the sum of what the kernels of both do while they run (1 is perfect:
-nobody waits, nothing is exchanged).  All bits are compared with those of the first device alone.
+that computation, in nine runs of which the median counts, each of so many that its beginning and
+its end weigh little: the share of the slow part, the cells per second, and these relative to the
+sum of what the kernels of both do while they run (1 is perfect: nobody waits, nothing is
+exchanged).  All bits are compared with those of the first device alone.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
 in two dimensions, two minutes in three.
 
@@ -245,7 +246,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu/1,1", help="a device in two parts, or two")
     parser.add_argument("--size", type=int, default=4096, help="of the square")
     parser.add_argument("--cube", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=900, help="whose speed counts")
+    parser.add_argument("--steps", type=int, default=9000, help="whose speed counts")
     parser.add_argument("--settle", type=int, default=5000, help="steps before these")
     parser.add_argument("--axes", type=int, nargs="+", choices=(2, 3), default=[2, 3])
     parser.add_argument("--steps-per-launch", type=int, help="by default what suits")

@@ -21,7 +21,8 @@ class Pending:
         self._events: list[Event] = []
 
     def __del__(self) -> None:      # they use memory that is freed next
-        wait_for_all(self._events)
+        if self._events:    # where Python ends, functions may be gone by then
+            wait_for_all(self._events)
 
     def add(self, events: Sequence[Event]) -> None:
         """These have been started."""
