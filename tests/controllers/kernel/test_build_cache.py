@@ -127,17 +127,20 @@ BUILDS = """
 import numpy as np, pyopencl as cl
 from controllers.device import choose, find_devices
 from controllers.kernel.build import build
-(device,) = choose(["cpu:0"], find_devices())
-context = cl.Context([device.handle])
-queue = cl.CommandQueue(context)
-buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)
-for number in range(3):
-    text = f"__kernel void k(__global int *x) {{ *x = {number} + %s; }}"
-    program = build(context, "k", text)
-    cl.Kernel(program, "k")(queue, (1,), None, buffer)
-    result = np.zeros(1, np.int32)
-    cl.enqueue_copy(queue, result, buffer)
-    assert result[0] == number + %s
+
+def build_some(device):     # all objects of the driver are gone when it returns
+    context = cl.Context([device.handle])
+    queue = cl.CommandQueue(context)
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)
+    for number in range(3):
+        text = f"__kernel void k(__global int *x) {{ *x = {number} + %s; }}"
+        program = build(context, "k", text)
+        cl.Kernel(program, "k")(queue, (1,), None, buffer)
+        result = np.zeros(1, np.int32)
+        cl.enqueue_copy(queue, result, buffer)
+        assert result[0] == number + %s
+
+build_some(*choose(["cpu:0"], find_devices()))
 print("done")
 """
 
@@ -184,4 +187,6 @@ def assert_all_done(command: list[str], environment: dict[str, str], count: int)
         for _ in range(count)
     ]
     outcomes = [(*job.communicate(), job.returncode) for job in jobs]
-    assert [(out, code) for out, _, code in outcomes] == [(b"done\n", 0)] * count, outcomes
+    for number, (printed, errors, code) in enumerate(outcomes):
+        said = f"process {number} printed {printed!r}\n{errors.decode()}"
+        assert (printed, code) == (b"done\n", 0), said
