@@ -36,8 +36,6 @@ def why_as_a_whole(program: Program) -> str:
     """Why a program cannot be computed chunk by chunk; "" where it can."""
     if program.repeats:
         return f"the program repeats {program.repeats[0].name!r} within a step"
-    if program.renames:
-        return f"the program renames fields, {', '.join(program.renames)}"
     if needed(program):
         return "steps use what they fold, which is known when all chunks have been computed"
     return ""
@@ -95,7 +93,7 @@ class ChunkOutline(RoundOutline):
 
     def n_images(self, field: str) -> int:
         """How many images of a field there are on the host."""
-        return 2 if self.liveness.writings(field) else 1
+        return 2 if self.changes(field) else 1
 
     def image(self, field: str, phase: int, place: int) -> TileKey:
         """The host memory that holds the cells that a place owns, as a pass begins."""
@@ -144,7 +142,7 @@ class ChunkOutline(RoundOutline):
         """
         box, own = self.first_box(field, place), self.owned(field, place)
         found = Region.of([] if box is None else [box & self._unrolled[field]])
-        if self.liveness.writings(field):
+        if self.changes(field):
             found = found | Region.of([own])
         return found
 
@@ -168,6 +166,8 @@ class ChunkOutline(RoundOutline):
 
     def steady_cells(self, field: str, place: int) -> Region:
         """The cells of a slot that no sweep computes, and that all its buffers need."""
+        if self.liveness.shares(field):     # they go with their version
+            return Region.of([])
         return self.first(field, place) - self.changing(field)
 
     @property

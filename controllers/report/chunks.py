@@ -50,7 +50,7 @@ def _estimate(pipeline: Pipeline, n_chunks: int) -> str:
 
 
 def _split(plan: ChunkPlan, field: str) -> str:
-    changes, images = bool(plan.liveness.writings(field)), plan.n_images(field)
+    changes, images = plan.changes(field), plan.n_images(field)
     below = above = 0
     for place in plan.places:
         own, box = plan.owned(field, place), plan.first_box(field, place) or Shape((), ())

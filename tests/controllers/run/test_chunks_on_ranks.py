@@ -9,7 +9,6 @@ import pytest
 from divided import two_cores
 from fold_programs import random_folds
 from mpi_jobs import helpers_path, run_ranks
-from random_programs import random_program
 from sample import sample
 
 from controllers.plan.folding import needed
@@ -27,7 +26,7 @@ from random_programs import random_program
 from controllers.engine import ChunkEngine
 from controllers.placement.halo_width import replanned_pass
 from controllers.plan import ChunkPlan, Location, SkewedPlan
-from controllers.plan.skewed import why_overlapped
+from controllers.plan.chunk_margins import why_overlapped
 from hitmap import Layout, Shape
 from hitmap.comm import default_communicator
 
@@ -61,14 +60,8 @@ print("all right", flush=True)
 """
 
 
-def programs(first: int, end: int) -> list[int]:
-    suit = (n for n in count() if not random_program(n).program.renames)
-    return [*islice(suit, first, end)]
-
-
 def folds(most: int) -> list[int]:
-    suit = (n for n in count() if not random_folds(n).program.renames
-            and not needed(random_folds(n).program))  # fmt: skip
+    suit = (n for n in count() if not needed(random_folds(n).program))
     return [*islice(suit, most)]
 
 
@@ -82,13 +75,13 @@ def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> Non
 
 @pytest.mark.parametrize(("n_ranks", "most"), sample([(2, 2), (1, 6), (2, 6), (3, 6)], 4))
 def test_devices_that_run_at_any_time(n_ranks: int, most: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, programs(0, most), tmp_path)
+    check_lazy("steps", n_ranks, [*range(most)], tmp_path)
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, programs(6, 60), tmp_path)
+    check_lazy("steps", n_ranks, [*range(6, 90)], tmp_path)
 
 
 @pytest.mark.parametrize(("n_ranks", "most"), sample([(2, 1), (2, 6), (3, 6)], 3))
