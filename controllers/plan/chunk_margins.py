@@ -10,12 +10,14 @@ from hitmap.layout import Layout
 
 def why_overlapped(program: Program, layout: Layout) -> str:
     """Why chunks of these places cannot be skewed; "" where they can."""
+    is_half = any(field.half for field in program.fields)   # cells that another one lacks are read
     for field in program.fields:
         name, boundary = field.name, field.boundary
         is_renamed = name in (*program.renames, *program.renames.values())
         if boundary.extent:
             return f"field {name!r} has an extent of its own"
-        if not boundary.extends or boundary.is_steady:
+        is_near = is_half or any(map(any, program.offsets(name)))
+        if not boundary.extends or boundary.is_steady or not is_near:
             continue
         if name not in program.written and not is_renamed:
             return f"rules make cells outside of field {name!r}, which no step computes"
