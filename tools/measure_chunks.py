@@ -82,9 +82,10 @@ def wave() -> Program:
     """A wave's next state on two axes, from this one and the one before."""
     here, before = Read("u", (0, 0)), Read("before", (0, 0))
     around = Read("u", (-1, 0)) + Read("u", (1, 0)) + Read("u", (0, -1)) + Read("u", (0, 1))
-    updates = {"u": 2 * here - before + 0.25 * (around - 4 * here), "before": here}
+    updates = {"u": 2 * here - before + 0.25 * (around - 4 * here)}
+    fields = Field("u", "float32"), Field("before", "float32")
     stage = Stage("wave", updates, ((-1, 1),) * 2)
-    return Program("wave", (Field("u", "float32"), Field("before", "float32")), (stage,))
+    return Program("wave", fields, (stage,), renames={"before": "u"})
 
 
 def extent(n_cells: int, n_axes: int) -> tuple[int, ...]:

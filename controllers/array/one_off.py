@@ -16,13 +16,13 @@ import numpy as np
 from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
 from controllers.array.source import ArraySource, FieldSource, HeldSource, Source
 from controllers.device.event import Command, Event
-from controllers.engine import ChunkEngine, Engine, RunLog
+from controllers.engine import Engine, RunLog
 from controllers.executor.executor import Executor, Folding
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.choices import Choices
 from controllers.kernel.registry import SPECIALISED
 from controllers.memory.tile import Tile
-from controllers.plan import Plan, TileKey
+from controllers.plan import ChunkPlan, Plan, TileKey
 from controllers.program.accumulator import Accumulator, Result
 from controllers.program.application import no_cells
 from controllers.program.program import Program
@@ -139,7 +139,7 @@ class OneOff:
         executors: Mapping[int, Executor],
         comm: Communicator,
     ) -> None:
-        if isinstance(main, ChunkEngine):
+        if isinstance(main.plan, ChunkPlan):
             raise on_all_ranks(ValueError(
                 "array expressions are computed on fields that stay on their devices, and these "
                 "pass through in chunks; take the cells as an array first, by np.asarray"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""COSP's nine benchmarks, which are among the examples, as calls on arrays that pass through.
+"""COSP's nine benchmarks, which are among the examples, on arrays that pass through.
 
-Each is the call that does its work, again and again on the same arrays.
+Each is the call that does its work, again and again on the same arrays; or a step of time.
 """
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers.language.grid import Grid
+from controllers.program.rule import mirror
+from controllers.run.computation import Computation
 from controllers.space.workspace import Workspace
 
 Module: TypeAlias = Mapping[str, Any]       # of an example
@@ -23,12 +26,14 @@ REPEATED = 1 << 16      # random numbers, which go on from the first one
 class StreamCase:
     """One benchmark: bytes of all arrays per row, and what makes its arrays and the call.
 
-    prepare: None of one that is not made of such calls, of which `why` says why.
+    begin: of one of steps, what makes its computation, with so many cells and these options.
+    fewest: rows; what each chunk folds into would take much of a smaller cap.
     """
 
     row_nbytes: int
-    prepare: Callable[[Module, Workspace, int], Call] | None
-    why: str = ""
+    prepare: Callable[[Module, Workspace, int], Call] | None = None
+    begin: Callable[[Module, int, Mapping[str, Any]], Computation] | None = None
+    fewest: int = 0
 
 
 def _random(rows: int, *columns: int) -> npt.NDArray[np.float32]:
@@ -93,6 +98,12 @@ def _euler_mesh(example: Module, on: Workspace, rows: int) -> Call:
     return lambda: example["advanced"](q, stage, sides, normals, q, part=1.0)
 
 
+def _srad(example: Module, n_cells: int, options: Mapping[str, Any]) -> Computation:
+    n = int(n_cells**0.5)
+    grid = Grid(y=n, x=n, lower=0, upper=1, boundary=mirror())
+    return Computation(example["diffused"], grid, image=1 + _random(n, n), **options)
+
+
 STREAMS: Mapping[str, StreamCase] = {
     "vector_add": StreamCase(12, _vector_add),
     "scalar_product": StreamCase(8 * 256 + 4, _scalar_product),
@@ -101,7 +112,6 @@ STREAMS: Mapping[str, StreamCase] = {
     "batched_fft": StreamCase(16 * 64, _batched_fft),
     "filter_bank": StreamCase(4 + 4 * 8, _filter_bank),
     "monte_carlo": StreamCase(12, _monte_carlo),
-    "srad": StreamCase(4, None, "its steps use what they fold of all cells, so that no chunk can "
-                       "be computed before all have been folded; it is for fields that fit"),
+    "srad": StreamCase(4, begin=_srad, fewest=1 << 22),
     "euler_mesh": StreamCase(16 + 16 + 32 + 32 + 16, _euler_mesh),
 }  # fmt: skip

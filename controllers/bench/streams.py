@@ -20,6 +20,7 @@ import numpy as np
 
 from controllers.bench.rounds import Entrant, interleaved
 from controllers.bench.stream_cases import STREAMS, Call
+from controllers.bench.stream_steps import StepSpeed, measured
 from controllers.device.event import Profile
 from controllers.engine import Runner
 from controllers.plan import Operation
@@ -40,29 +41,27 @@ class StreamSpeed:
     one_slot_s, pipelined_s: with one slot, and with as many as by default.  up_s, kernel_s, down_s:
     sums of those of copies and kernels, with one slot.  ideal_s: by COSP's equation 2.  chunks,
     least: how many there are, and how many are needed.  bound: what the ideal time is bound by.
-    why: the benchmark is not made of such calls; all else is 0.
     """
 
     benchmark: str
     device: str
-    nbytes: int = 0
-    cap_bytes: int = 0
-    chunks: int = 0
-    least: int = 0
-    slots: int = 0
-    one_slot_s: float = 0.0
-    pipelined_s: float = 0.0
-    up_s: float = 0.0
-    kernel_s: float = 0.0
-    down_s: float = 0.0
-    ideal_s: float = 0.0
-    bound: str = ""
-    why: str = ""
+    nbytes: int
+    cap_bytes: int
+    chunks: int
+    least: int
+    slots: int
+    one_slot_s: float
+    pipelined_s: float
+    up_s: float
+    kernel_s: float
+    down_s: float
+    ideal_s: float
+    bound: str
 
     @property
     def achieved(self) -> float:
         """The ideal time over that with a pipeline."""
-        return self.ideal_s / self.pipelined_s if self.pipelined_s else 0.0
+        return self.ideal_s / self.pipelined_s
 
     @property
     def in_turn_s(self) -> float:
@@ -72,7 +71,7 @@ class StreamSpeed:
     @property
     def speed_up(self) -> float:
         """By the pipeline."""
-        return self.in_turn_s / self.pipelined_s if self.pipelined_s else 0.0
+        return self.in_turn_s / self.pipelined_s
 
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
@@ -110,15 +109,16 @@ def run_stream(
     for as long again.  RuntimeError where both ways give unlike results.
     """
     case = STREAMS[name]
-    if case.prepare is None:
-        return StreamSpeed(name, device, why=case.why)
     example = runpy.run_path(str(examples / f"{name}.py"))
-    rows = BYTES[kind] // case.row_nbytes
+    rows = max(BYTES[kind] // case.row_nbytes, case.fewest)
     nbytes = rows * case.row_nbytes
     cap = nbytes // SHARE
     options: dict[str, Any] = {
         "devices": selector, "dtype": "float32", "zero_copy": False, "memory_cap": cap
     }
+    if case.prepare is None:
+        found = measured(name, case, example, rows, options, seconds, chunks)
+        return _of_steps(name, device, nbytes, cap, found)
     with Workspace(slots=1, **options) as single, Workspace(chunks=chunks, **options) as several:
         calls = [case.prepare(example, on, rows) for on in (single, several)]
         one, other = (np.asarray(call()) for call in calls)
@@ -142,6 +142,19 @@ def run_stream(
     )  # fmt: skip
 
 
+def _of_steps(name: str, device: str, nbytes: int, cap: int, found: StepSpeed) -> StreamSpeed:
+    """Of a benchmark whose steps are several passes, what is known of them together."""
+    seen = found.seen
+    up_s, kernel_s, down_s, ideal_s = (
+        one / seen.passes for one in (seen.up_s, seen.kernels_s, seen.down_s, seen.ideal_s)
+    )
+    spent = dict(zip(WAYS.values(), (up_s, kernel_s, down_s)))
+    return StreamSpeed(
+        name, device, nbytes, cap, found.chunks, found.least, found.slots, found.alone_s,
+        found.pipelined_s, up_s, kernel_s, down_s, ideal_s, max(spent, key=lambda way: spent[way]),
+    )  # fmt: skip
+
+
 def streams_table(speeds: Sequence[StreamSpeed]) -> str:
     """For people."""
     head = ("", "MiB", "cap MiB", "chunks", "least", "slots", "in turn ms", "1 slot ms",
@@ -151,15 +164,11 @@ def streams_table(speeds: Sequence[StreamSpeed]) -> str:
          str(one.chunks), str(one.least), str(one.slots), *(f"{s * 1e3:.4g}" for s in
          (one.in_turn_s, one.one_slot_s, one.pipelined_s, one.ideal_s)),
          f"{one.achieved:.2f}", f"{one.speed_up:.2f}", one.bound)
-        for one in speeds if not one.why
+        for one in speeds
     ]  # fmt: skip
-    lines = [format_table(head, rows, left=("", "bound"))]
-    lines += [f"{one.benchmark} is left out: {one.why}" for one in speeds if one.why]
-    done = [one for one in speeds if not one.why]
-    if done:
-        mean = statistics.mean(one.speed_up for one in done)
-        lines.append(f"the pipeline makes them {mean:.2f} times faster on average")
-    return "\n".join(lines)
+    mean = statistics.mean(one.speed_up for one in speeds)
+    table = format_table(head, rows, left=("", "bound"))
+    return f"{table}\nthe pipeline makes them {mean:.2f} times faster on average"
 
 
 def _repeated(call: Call, seconds: float) -> None:

@@ -82,6 +82,7 @@ class ChunkEngine(Engine):
     def _end_with(self, end: ChunkEngine) -> None:
         """Its pass, after those so far."""
         end.take_over(self)
+        end.course.looks, end.folds.is_trial = self.course.looks, self.folds.is_trial
         end.run(end.plan.span)
         self.take_over(end)
         self.folds.absorb(end.folds)

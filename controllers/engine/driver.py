@@ -42,6 +42,10 @@ class Engine(Installation):
         """The tile that holds the cells of `field` as they are now."""
         return self.tiles[self.plan.newest(field, self._n_done, place)]
 
+    def left(self, field: str) -> int:
+        """Which of the tiles of `field` at a place holds it now."""
+        return self.plan.newest(field, self._n_done, 0).buffer
+
     def to_set(self, field: str, place: int) -> list[Tile]:
         """The tiles in which the owned cells of `field` are set, the newest one first."""
         return [self.tiles[key] for key in self.plan.to_set(field, self._n_done, place)]

@@ -77,7 +77,7 @@ class Numbers:
     def go_on_from(self, other: Numbers) -> None:
         """With the parameters and the time of another engine."""
         self.parameters, self._origin = other.parameters, other._origin
-        self._latest = other._latest
+        self._still, self._longest, self._latest = other._still, other._longest, other._latest
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Numbers:
     def begin(
         self, step: int, last: int, n_steps: int, until: float = math.inf
     ) -> Mapping[str, float]:
-        """The scalars as a run begins: of the steps `step` to `last` of the plan.
+        """The scalars of the steps `step` to `last` of the plan, as a run begins.
 
         n_steps: the time step of the first one.  until: the time at which the run ends, where steps
         compute their own.  Collective where rank 0 computes them.

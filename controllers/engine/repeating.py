@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The engine of programs that repeat stages within a step, as often as their results ask for.
+"""The engine of programs whose steps have parts: repeats, as often as their results ask for.
 
-Each part of a step, a repeat or what is between two, has a plan and an engine of its own, on tiles
-that all share.  Where it leaves a field in another buffer the next one is bound to that, once.
+Each part of a step, such as a repeat or what is between two, has a plan and an engine of its own,
+on tiles that all share.  Where it leaves a field in another buffer the next one is bound to that,
+once.
 """
 # docs/decisions/0042-folds-are-operations-of-the-plan.md
 from __future__ import annotations
@@ -13,7 +14,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from controllers.device.event import Command
+from controllers.engine.bound_part import BoundPart
+from controllers.engine.chunked import ChunkEngine, Shorter
 from controllers.engine.decision import decided
 from controllers.engine.driver import Engine, Progress
 from controllers.engine.installation import Configurable
@@ -21,12 +23,11 @@ from controllers.engine.looks import Looks, run_in_pieces
 from controllers.engine.samples import RunLog
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
-from controllers.plan import Operation, Plan, TileKey
+from controllers.plan import ChunkPlan, Operation, Plan, TileKey
 from controllers.plan.folding import needed
 from controllers.plan.plan import Part
 from controllers.program.repeat import Repeat
 from hitmap.comm import Communicator
-from hitmap.region import Region
 
 TRIAL = 2       # times that a repeat is done before the first step, of which nobody asks anything
 
@@ -36,15 +37,16 @@ class RepeatingEngine(Engine):
 
     def __init__(
         self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
-        tiles: Mapping[TileKey, Tile] | None = None,
+        tiles: Mapping[TileKey, Tile] | None = None, *, shorter: Shorter | None = None,
     ) -> None:  # fmt: skip
+        """shorter: of parts that are passes of chunks, the passes that end them."""
         super().__init__(plan, executors, comm, tiles)
-        self._comm, self._asks = comm, True
+        self._comm, self._asks, self._shorter = comm, True, shorter
         self._is_asked = any(one.until is not None for one in plan.program.repeats)
-        self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
+        self._bound: dict[tuple[int, tuple[int, ...]], BoundPart] = {}
         self._active: Engine | None = None
         self._log: RunLog | None = None    # who is told of the step under way
-        self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_buffers}
+        self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_tiles}
 
     @property
     def phase(self) -> Hashable:
@@ -58,10 +60,18 @@ class RepeatingEngine(Engine):
         return self.tiles[TileKey(field, self._holding[field], place)]
 
     def to_set(self, field: str, place: int) -> list[Tile]:
-        return [self.tiles[TileKey(field, n, place)] for n in self._buffers(field)]
+        count = len(self.plan.to_set(field, 0, place))
+        return [self.tiles[TileKey(field, n, place)] for n in self._buffers(field)[:count]]
 
     def warm(self, times: int = 1, log: RunLog | None = None) -> None:
-        """Run some steps, each repeat of it a few times, before the fields are set."""
+        """Run some steps, each repeat of it a few times, before the fields are set.
+
+        Not where chunks pass through: each pass takes all of the fields.
+        """
+        if self._shorter is not None:
+            for number, part in enumerate(self.plan.parts):
+                self._bind(number, part)
+            return
         self._asks, self.folds.is_trial = False, True
         self.run(times, log=log)
         self._asks, self.folds.is_trial = True, False
@@ -158,10 +168,7 @@ class RepeatingEngine(Engine):
         self, number: int, part: Part, most: int, *, looks: bool, asking: _Asking | None = None
     ) -> int:
         """A part so many times in a row, from where its fields are now, or fewer; how many."""
-        fields = tuple(part.plan.n_buffers)
-        orders = {field: self._order(field, part) for field in fields}
-        key = number, tuple(self._holding[field] for field in fields)
-        bound = self._bound.get(key) or self._bound.setdefault(key, _Bound(self, part, orders))
+        orders, bound = self._bind(number, part)
         bound.refresh()
         engine = self._active = bound.engine
         engine.folds.is_trial = self.folds.is_trial
@@ -170,10 +177,17 @@ class RepeatingEngine(Engine):
         log = None if self._log is None else self._log.within(engine, self.n_steps)
         engine.run(most, log=log, looks=asking)
         self.folds.know(engine.folds)
-        for field in fields:
-            left = part.plan.newest(field, engine.n_steps % part.plan.n_phases, 0).buffer
-            self._holding[field] = orders[field][left]
+        for field, order in orders.items():
+            self._holding[field] = order[engine.left(field)]
         return engine.n_steps
+
+    def _bind(self, number: int, part: Part) -> tuple[dict[str, list[int]], BoundPart]:
+        """A part on the tiles that hold its fields now; which these are by its own numbers."""
+        orders = {field: self._order(field, part) for field in part.plan.n_tiles}
+        key = number, tuple(self._holding[field] for field in orders)
+        return orders, self._bound.get(key) or self._bound.setdefault(
+            key, BoundPart(self, part, orders)
+        )
 
     @property
     def configurable(self) -> Sequence[Configurable]:
@@ -185,7 +199,14 @@ class RepeatingEngine(Engine):
 
     def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
         """An engine for a part, on some of the tiles."""
-        engine = Engine(part.plan, self.executors, self._comm, tiles)
+        engine: Engine
+        if isinstance(part.plan, ChunkPlan):
+            assert self._shorter is not None, "passes end with shorter ones"
+            engine = ChunkEngine(
+                part.plan, self.executors, self._comm, tiles, shorter=self._shorter
+            )
+        else:
+            engine = Engine(part.plan, self.executors, self._comm, tiles)
         engine.be_part_of(self)
         engine.drains = self._comm.size > 1 or not engine.is_in_order
         return engine
@@ -199,7 +220,7 @@ class RepeatingEngine(Engine):
     def _buffers(self, field: str) -> list[int]:
         """All buffers of a field, the newest one first."""
         newest = self._holding[field]
-        return [newest, *(n for n in range(self.plan.n_buffers[field]) if n != newest)]
+        return [newest, *(n for n in range(self.plan.n_tiles[field]) if n != newest)]
 
 
 class _PartLaunches:
@@ -245,55 +266,3 @@ class _Asking:
     def look(self) -> bool:
         """Ask."""
         return self._whole.holds(self._repeat, self._whole.active)
-
-
-class _Bound:
-    """A part bound to the buffers in which it finds its fields."""
-
-    def __init__(
-        self, whole: RepeatingEngine, part: Part, orders: Mapping[str, Sequence[int]]
-    ) -> None:
-        tiles = {
-            TileKey(field, n, place): whole.tiles[TileKey(field, buffer, place)]
-            for field, order in orders.items()
-            for n, buffer in enumerate(order)
-            for place in whole.plan.places
-        }
-        self.engine = whole.part_engine(part, tiles)
-        self.engine.samples.wanted = False
-        if any(place.recent.maxlen for place in whole.places.values()):
-            self.engine.watch()
-        self._copies = [*_kept(whole.plan, part, self.engine)]
-
-    def refresh(self) -> None:
-        """Cells that the part does not compute, but others do, become the same in all buffers."""
-        for copy in self._copies:
-            copy(None)
-        if self._copies and self.engine.drains:
-            for executor in dict.fromkeys(self.engine.executors.values()):
-                executor.wait()
-
-
-def _kept(whole: Plan, part: Part, engine: Engine) -> list[Command]:
-    """Copies of the cells that a part does not compute in fields that other parts write, too."""
-    found: list[Command] = []
-    others = {
-        name for other in whole.parts if other is not part for name in other.plan.program.written
-    }
-    for field, n_buffers in part.plan.n_buffers.items():
-        if n_buffers == 1 or field not in others:
-            continue
-        itemsize = whole.program.itemsize(field)
-        for place in whole.places:
-            own = Region.of([whole.owned(field, place)])
-            writings = part.plan.liveness.writings(field)
-            kept = Region.of(box for computed in writings for box in (own - computed).boxes)
-            newest = engine.newest(field, place)
-            tiles = [engine.tiles[TileKey(field, n, place)] for n in range(n_buffers)]
-            for tile in (tile for tile in tiles if tile is not newest):
-                runs = [(newest.strided(box), tile.strided(box)) for box in kept.boxes]
-                if runs:
-                    copy = engine.executors[place].copy_command
-                    found.append(copy(newest.linear, tile.linear, itemsize, *runs))
-    return found
-

@@ -14,6 +14,7 @@ from controllers.fields.cells import pieces
 from controllers.integrity.digest import Digest, digest_of_parts
 from controllers.integrity.digest_kernel import DigestKernels
 from controllers.placement.placement import failing_together
+from controllers.plan import ChunkPlan
 from hitmap.comm import Communicator
 
 
@@ -25,8 +26,10 @@ class Digests:
         self._kernels: dict[OpenCLExecutor, DigestKernels] = {}
         self._has_all = False       # on all ranks, what is needed
         executors = engine.executors.values()
-        self._on_devices = type(engine) in (Engine, PacedEngine, RepeatingEngine) and all(
-            isinstance(one, OpenCLExecutor) for one in executors
+        self._on_devices = (
+            type(engine) in (Engine, PacedEngine, RepeatingEngine)
+            and not isinstance(engine.plan, ChunkPlan)
+            and all(isinstance(one, OpenCLExecutor) for one in executors)
         )
 
     def take(self) -> dict[str, Digest]:

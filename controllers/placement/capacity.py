@@ -12,7 +12,7 @@ from controllers.executor.executor import Executor
 from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
 from controllers.placement.turns import fit_in_turns
-from controllers.plan import Operation, Plan
+from controllers.plan import Operation, PartedChunks, Plan
 from controllers.plan.fill import fills_of
 from controllers.plan.folding import folds_at_times
 from controllers.program.dtypes import given_dtype
@@ -82,6 +82,9 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
 
 def nbytes_beside_tiles(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     """The same of an engine on tiles that are there."""
+    if isinstance(plan, PartedChunks):      # each part with either image of what changes
+        each = (nbytes_beside_tiles(one, executor, places) for one in plan.passes)
+        return plan.n_phases * sum(each)
     tables = [executor.constants_nbytes(plan.program, sweep) for sweep in plan.sweeps]
     here = frozenset(places)
     memories = (

@@ -167,10 +167,12 @@ def disk_nbytes(plan: Plan, images: Images, *, doubled: bool) -> float:
 
 
 def _moved(program: Program, box: Shape) -> tuple[int, int]:
-    """Bytes of a row that come, of all fields, and that leave, of those that are written."""
+    """Bytes of a row that come, of all fields, and that leave, of those that change."""
     come, leave = (
         sum(_row(program, box, name) for name in names)
-        for names in ([field.name for field in program.fields], program.written)
+        for names in (
+            [field.name for field in program.fields], {*program.written, *program.renames}
+        )
     )
     return come, leave
 

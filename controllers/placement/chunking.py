@@ -14,13 +14,14 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.chunk_model import expected, least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
-from controllers.plan.chunks import SLOTS, why_as_a_whole
+from controllers.plan.chunk_margins import why_overlapped
+from controllers.plan.chunks import SLOTS
 from controllers.plan.images import Images
 from controllers.plan.pipeline import Pipeline
-from controllers.plan.skewed import why_overlapped
 from controllers.program.maps import Here, Near
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
+from controllers.program.segments import why_not_divided
 from controllers.settings.execution import Execution
 from hitmap.cut import split_even
 from hitmap.layout import Layout
@@ -66,7 +67,7 @@ def why_whole(program: Program, execution: Execution, placement: Placement) -> s
     for what, wanted in asked.items():
         if wanted:
             return f"{what} is for fields that stay on their devices"
-    return why_as_a_whole(program)
+    return why_not_divided(program)
 
 
 def cut(layout: Layout, placement: Placement, n_chunks: int) -> tuple[Layout, Placement]:
@@ -90,17 +91,19 @@ def cut(layout: Layout, placement: Placement, n_chunks: int) -> tuple[Layout, Pl
 
 def cuttings(
     single: Plan, placement: Placement, execution: Execution, images: Images, width: int | None,
-    per_launch: int,
+    per_launch: int, most: int = SPANS[-1],
 ) -> Iterator[Cutting]:  # fmt: skip
     """Ways to cut, each with the least number of chunks: first the shortest pass that promises
     about as much as the fastest one, then shorter ones.
 
     single: the plan of the same on whole places, of single steps.  width: the steps of a pass,
-    where that is said.  per_launch: steps that kernels best compute at once.
+    where that is said.  per_launch: steps that kernels best compute at once.  most: steps of a
+    pass that there may be.
     """
     n_slots = SLOTS if execution.slots is None else execution.slots
     each = execution.most_steps
-    spans = tuple(span for span in SPANS if not span % each) or (each,)
+    every = sorted({*(span for span in SPANS if span < most), most})
+    spans = tuple(span for span in every if not span % each) or (each,)
     if width is not None:
         spans = (width,)
     reason = why_overlapped(single.program, single.layout)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plans: recorded once, then executed, printed and tested as one and the same object."""
 from controllers.plan.bundle import Bundle
+from controllers.plan.chunk_parts import PartedChunks
 from controllers.plan.chunk_plan import ChunkPlan
 from controllers.plan.ends import ExchangeEnds
 from controllers.plan.memory import PlaceMemory, PlanMemory
@@ -34,6 +35,7 @@ __all__ = [
     "Operation",
     "Overlap",
     "PacedPlan",
+    "PartedChunks",
     "PlaceMemory",
     "Plan",
     "PlanMemory",

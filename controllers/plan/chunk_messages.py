@@ -11,7 +11,7 @@ from typing import Literal
 
 from controllers.plan.bundle import Bundle
 from controllers.plan.chunks import ChunkOutline
-from controllers.plan.operation import MemoryCells, SlotKey, StagingKey
+from controllers.plan.operation import MemoryCells, SlotKey, StagingKey, Transfer
 from controllers.plan.recorder import Recorder
 from hitmap.message import Message
 
@@ -37,7 +37,7 @@ def _send(plan: ChunkOutline, recorder: Recorder, bundle: Bundle, phase: int) ->
     """What a place has in its images, packed."""
     source, leaving = bundle.source, [_packed(bundle, "border")]
     rows = [
-        MemoryCells(plan.image(each.field, phase, source), each.message.border)
+        MemoryCells(plan.image(_field(plan, each), phase, source), each.message.border)
         for each in bundle.transfers
     ]
     number, transfers = bundle.number, bundle.transfers
@@ -52,13 +52,18 @@ def record_arrival(
     """
     bundle, transfer = next(
         (bundle, transfer) for bundle in plan.bundles for transfer in bundle.transfers
-        if transfer.message == message and transfer.field == field
+        if transfer.message == message and _field(plan, transfer) == field
     )  # fmt: skip
     packed = MemoryCells(StagingKey(bundle.number, "halo"), (bundle.parts[transfer],))
     recorder.add(
         now, "upload", "transfer", [packed], [MemoryCells(room, message.halo)],
         bundle=bundle.number, transfers=(transfer,),
     )  # fmt: skip
+
+
+def _field(plan: ChunkOutline, transfer: Transfer) -> str:
+    """What field a pass begins with the cells that a transfer brings."""
+    return plan.begun_as(transfer.version).field
 
 
 def _packed(bundle: Bundle, end: Literal["border", "halo"]) -> MemoryCells:

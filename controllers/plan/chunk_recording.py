@@ -37,7 +37,7 @@ def record_pass(
                 _record_sweeps(plan, recorder, numbers, launch, place)
         recorder.turn = 0
         for field in plan.kept_fields:
-            if plan.liveness.writings(field):
+            if plan.changes(field):
                 take(plan, recorder, field, phase, place)
     for number in range(len(plan.sweeps)):
         record_folds(plan, recorder, number)
@@ -107,7 +107,7 @@ def _fill_first(plan: ChunkOutline, recorder: Recorder, launch: int, place: int)
         extension, first = plan.extension(field), Version(field, 0)
         if extension is None or extension.boundary.is_steady:
             continue
-        if launch and not (extension.is_timed or plan.liveness.writings(field)):
+        if launch and not (extension.is_timed or plan.changes(field)):
             continue    # as it was when it was brought
         outside[first] = plan.made_outside(first, launch, place)
     record_fill(plan, recorder, launch, place, outside)

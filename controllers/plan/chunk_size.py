@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controllers.plan.chunks import ChunkOutline
+from controllers.program.sweep import Version
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -39,7 +40,7 @@ def traffic_of(plan: ChunkOutline, field: str) -> Traffic:
     """The same of one field."""
     up = down = least = 0
     itemsize = np.dtype(plan.program.field(field).dtype).itemsize
-    changes, read = bool(plan.liveness.writings(field)), _read(plan, field)
+    changes, read, computed = plan.changes(field), _read(plan, field), _computed(plan, field)
     for place in plan.places:
         own = plan.owned(field, place)
         brought = plan.brought(field, place)
@@ -49,12 +50,35 @@ def traffic_of(plan: ChunkOutline, field: str) -> Traffic:
         )  # fmt: skip
         up += itemsize * (brought.n_cells + margin)
         down += itemsize * own.n_cells * changes
-        least += itemsize * ((read & own).n_cells + (plan.changing(field) & own).n_cells)
+        least += itemsize * ((read & own).n_cells + (computed & own).n_cells)
     return Traffic(up, down, least)
 
 
 def _read(plan: ChunkOutline, field: str) -> Region:
-    """The cells of a field that a step reads as they were before it."""
+    """The cells of a field that a pass reads as they were before it, under any name."""
+    names = [field]
+    while len(names) < plan.n_launches:
+        left = Version(names[-1], 0)
+        later = [name for name in plan.kept_fields if plan.liveness.last(name) == left]
+        if not later or later[0] in names:
+            break
+        names += later
+    found = (_read_as(plan, name) for name in names)
+    return Region.of(box for region in found for box in region.boxes)
+
+
+def _computed(plan: ChunkOutline, field: str) -> Region:
+    """The cells of a field as a pass leaves it that it has computed, under any name."""
+    version = Version(field, 0)
+    for _ in range(plan.n_launches):
+        version = plan.liveness.last(version.field)
+        if version.number:
+            return plan.changing(version.field)
+    return Region.of([])
+
+
+def _read_as(plan: ChunkOutline, field: str) -> Region:
+    """The cells that a step reads of a field as they were before it."""
     domain = plan.layout_of(field).domain
     found = made = Region.of([])
     for sweep in plan.sweeps:

@@ -10,7 +10,7 @@ has two images, as chunks read around themselves what others have not written ov
 # docs/decisions/0064-chunks-are-places-in-slots.md
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any
 
@@ -32,17 +32,6 @@ from hitmap.strided import Geometry
 SLOTS = 3       # one is uploaded, one computed, one downloaded
 
 
-def why_as_a_whole(program: Program) -> str:
-    """Why a program cannot be computed chunk by chunk; "" where it can."""
-    if program.repeats:
-        return f"the program repeats {program.repeats[0].name!r} within a step"
-    if program.renames:
-        return f"the program renames fields, {', '.join(program.renames)}"
-    if needed(program):
-        return "steps use what they fold, which is known when all chunks have been computed"
-    return ""
-
-
 class ChunkOutline(RoundOutline):
     """What is known of a plan of chunks before its operations are recorded.
 
@@ -61,7 +50,7 @@ class ChunkOutline(RoundOutline):
         pipeline: what a pass is estimated to take.
         """
         self.n_slots, self.why, self.images, self.pipeline = n_slots, why, images, pipeline
-        reason = why_as_a_whole(program)
+        reason = self.why_not(program)
         if not reason and program.folds and options.get("steps_per_launch", 1) > 1:
             reason = "a launch that folds computes one step"
         if reason:
@@ -70,6 +59,14 @@ class ChunkOutline(RoundOutline):
             )
         super().__init__(program, layout, periodic, *args, **options)
         self.n_phases = max(map(self.n_images, self.kept_fields))
+
+    def why_not(self, program: Program) -> str:
+        """Why chunks of a program cannot be computed in passes like this; "" where they can."""
+        if program.repeats:
+            return f"the program repeats {program.repeats[0].name!r} within a step"
+        if needed(program):
+            return "steps use what they fold, which is known when all chunks have been computed"
+        return ""
 
     @property
     def span(self) -> int:
@@ -95,7 +92,11 @@ class ChunkOutline(RoundOutline):
 
     def n_images(self, field: str) -> int:
         """How many images of a field there are on the host."""
-        return 2 if self.liveness.writings(field) else 1
+        return 2 if self.changes(field) else 1
+
+    @property
+    def n_tiles(self) -> Mapping[str, int]:
+        return {field: self.n_images(field) for field in self.kept_fields}
 
     def image(self, field: str, phase: int, place: int) -> TileKey:
         """The host memory that holds the cells that a place owns, as a pass begins."""
@@ -144,7 +145,7 @@ class ChunkOutline(RoundOutline):
         """
         box, own = self.first_box(field, place), self.owned(field, place)
         found = Region.of([] if box is None else [box & self._unrolled[field]])
-        if self.liveness.writings(field):
+        if self.changes(field):
             found = found | Region.of([own])
         return found
 
@@ -168,6 +169,8 @@ class ChunkOutline(RoundOutline):
 
     def steady_cells(self, field: str, place: int) -> Region:
         """The cells of a slot that no sweep computes, and that all its buffers need."""
+        if self.liveness.shares(field):     # they go with their version
+            return Region.of([])
         return self.first(field, place) - self.changing(field)
 
     @property
@@ -176,13 +179,7 @@ class ChunkOutline(RoundOutline):
 
     def _memories_of_chunks(self) -> Iterator[PlanMemory]:
         """Images, rows of other ranks, and slots as large as the largest chunk that passes."""
-        for field in self.kept_fields:
-            dtype = self.program.field(field).dtype
-            for number in range(self.n_images(field)):
-                for place in self.places:
-                    key = TileKey(field, number, place)
-                    lies = self.lies(key)
-                    yield PlanMemory(key, lies, dtype, "image", place, "plan", on_device=False)
+        yield from self._memories_of_images()
         for bundle in self.bundles:
             packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
             leaves, arrives = StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")
@@ -197,6 +194,15 @@ class ChunkOutline(RoundOutline):
             for room, geometry in self._rooms(chunks):
                 dtype = self.program.field(room.field).dtype
                 yield PlanMemory(room, geometry, dtype, "tile", chunks[0], "step", on_device=True)
+
+    def _memories_of_images(self) -> Iterator[PlanMemory]:
+        for field in self.kept_fields:
+            dtype = self.program.field(field).dtype
+            for number in range(self.n_images(field)):
+                for place in self.places:
+                    key = TileKey(field, number, place)
+                    lies = self.lies(key)
+                    yield PlanMemory(key, lies, dtype, "image", place, "plan", on_device=False)
 
     def _rooms(self, chunks: tuple[int, ...]) -> Iterator[tuple[RoomKey, Geometry]]:
         """The memories through which chunks pass, and what is the largest in each."""

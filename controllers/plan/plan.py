@@ -134,6 +134,11 @@ class Plan(Outline):
         return found
 
     @property
+    def n_tiles(self) -> Mapping[str, int]:
+        """By field, or pool of them, how many tiles of a place hold it in turn."""
+        return self.n_buffers
+
+    @property
     def folds_apart(self) -> bool:
         """Whether folds are those of launches of one step, where others compute several."""
         return self.steps_per_launch > 1 and bool(self.program.folds)

@@ -18,31 +18,14 @@ from functools import cached_property, reduce
 from controllers.plan.chunk_plan import ChunkPlan
 from controllers.plan.field_layouts import alike
 from controllers.plan.operation import Parcel, RoomKey, SlotKey, TileKey
-from controllers.program.program import Program
 from controllers.program.rounds import Round
 from controllers.program.skew import Skew
 from controllers.program.sweep import Sweep, Version
-from hitmap.layout import Layout
 from hitmap.region import Region
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 FAR = 1 << 60       # rows
-
-
-def why_overlapped(program: Program, layout: Layout) -> str:
-    """Why chunks of these places cannot be skewed; "" where they can."""
-    for field in program.fields:
-        written = any(field.name in stage.updates for stage in program.stages)
-        if field.boundary.extent:
-            return f"field {field.name!r} has an extent of its own"
-        if not written and field.boundary.extends and not field.boundary.is_steady:
-            return f"rules make cells outside of field {field.name!r}, which no step computes"
-    domain = layout.domain
-    for box in layout.owned:
-        if (*box.lower[1:], *box.upper[1:]) != (*domain.lower[1:], *domain.upper[1:]):
-            return "places do not own whole rows"
-    return ""
 
 
 class SkewedOutline(ChunkPlan):
@@ -221,7 +204,7 @@ class SkewedOutline(ChunkPlan):
         for field in self.kept_fields:
             found: dict[Parcel, Geometry]
             found = {"arrival": _largest(self.lies(self.arrival(field, one)) for one in chunks)}
-            if self.liveness.writings(field):   # of shorter passes each chunk may be the largest
+            if self.changes(field):     # of shorter passes each chunk may be the largest
                 found["departure"] = _largest(
                     Geometry.padded(self.owned(field, place)) for place in chunks
                 )
@@ -276,7 +259,10 @@ class SkewedOutline(ChunkPlan):
                 found[field] = reduce(Shape.hull, (box for box in boxes if not box.empty))
             low = min(box.lower[0] for box in found.values())
             high = max(box.upper[0] for box in found.values())
-            found = {field: box.slab(0, low, high) for field, box in found.items()}
+            found = {
+                field: reduce(Shape.hull, (found[one] for one in self._sharing(field)))
+                .slab(0, low, high) for field in found
+            }  # fmt: skip
             every = [*found.values()]
             first = self.layout.owned[place].lower[-1]
             self._all[run] = {field: alike(box, every, first) for field, box in found.items()}

@@ -46,6 +46,11 @@ class Repeat:
             remedy = "as lambda now: now.residual < 1e-4"
             raise wrong(f"{what}: until", "a function", self.until, remedy)
 
+    @property
+    def in_a_row(self) -> int:
+        """How often the stages are done before anybody asks, at most."""
+        return self.at_most if self.until is None else min(self.check_every, self.at_most)
+
     def asks(self, count: int) -> bool:
         """Whether `until` is asked when the stages were done so often."""
         return self.until is not None and (

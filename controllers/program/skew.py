@@ -54,15 +54,14 @@ class Skew:
         self._rows = {field: max(low, high) for field, (low, high) in ends.items()}
         self.hold = max((low for low, _ in ends.values()), default=0)
         self._buffers: dict[tuple[str, int], _Buffer] = {}
-        self._made: dict[tuple[int, Version], int] = {}
         self._lags: list[list[int]] = []
         self._uses = {
             number: [(use.version, *self._reach(use)) for use in sweep.uses]
             for number, sweep in enumerate(liveness.sweeps)
         }
         self.depth = 0
-        for field in liveness.n_buffers:
-            self._keep(field, 0, 0, self._rows[field])
+        for field in self._rows:
+            self._keep(Version(field, 0), 0, 0, self._rows[field])
         last = 0
         for launch in range(n_launches):
             lags = [0] * len(liveness.sweeps)
@@ -79,10 +78,9 @@ class Skew:
 
     def made(self, launch: int, version: Version) -> int:
         """The same of a version in a launch: that of the sweeps that make it."""
-        if version.number:
-            return self.lag(launch, self._live.maker(version))
-        last = self._live.last(version.field)
-        return self.lag(launch - 1, self._live.maker(last)) if launch and last.number else 0
+        while launch and not version.number:
+            launch, version = launch - 1, self._live.last(version.field)
+        return self.lag(launch, self._live.maker(version)) if version.number else 0
 
     def _launch(self, launch: int, numbers: tuple[int, ...], lag: int) -> int:
         """What sweeps that make versions together lag by, at least by `lag`."""
@@ -95,19 +93,18 @@ class Skew:
             lag = max(lag, self._at(version, launch).read)
         kept = [(Version(version.field, version.number - 1), 0, 0) for version in made]
         for version, below, _ in uses + kept:
-            self._keep(version.field, self._live.buffer(version, launch), None, lag + below)
+            self._keep(version, launch, None, lag + below)
         for version in made:
-            field = version.field
-            self._keep(field, self._live.buffer(version, launch), lag, lag + self._rows[field])
+            self._keep(version, launch, lag, lag + self._rows[version.field])
         return lag
 
     def _at(self, version: Version, launch: int) -> _Buffer:
-        key = version.field, self._live.buffer(version, launch)
+        key = self._live.pools[version.field], self._live.buffer(version, launch)
         return self._buffers.setdefault(key, _Buffer())
 
-    def _keep(self, field: str, number: int, ready: int | None, read: int) -> None:
-        """A buffer is read so far below; or written anew, from there on, where `ready` says so."""
-        buffer = self._buffers.setdefault((field, number), _Buffer())
+    def _keep(self, version: Version, launch: int, ready: int | None, read: int) -> None:
+        """A version is read so far below; or written anew, from there on, where `ready` says so."""
+        buffer = self._at(version, launch)
         if ready is not None:
             buffer.ready, buffer.read = ready, ready
         buffer.read = max(buffer.read, read)

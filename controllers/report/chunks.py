@@ -2,8 +2,10 @@
 """How fields pass through their devices in chunks, as text."""
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from controllers.memory.ledger import size
-from controllers.plan import ChunkPlan, SkewedPlan
+from controllers.plan import ChunkPlan, PartedChunks, SkewedPlan
 from controllers.plan.chunk_size import traffic, traffic_of
 from controllers.plan.pipeline import Pipeline
 from controllers.report.duration import duration
@@ -13,6 +15,22 @@ from hitmap.shape import Shape
 
 def chunks_text(plan: ChunkPlan) -> str:
     """What is split and how, chunks, slots and steps of a pass, and what goes over the link."""
+    if isinstance(plan, PartedChunks):
+        return "\n".join([*_parts(plan), *images_text(plan)])
+    return "\n".join(_lines(plan, [*images_text(plan)]))
+
+
+def _parts(plan: PartedChunks) -> Iterator[str]:
+    """Passes of each part; their images are those of the whole."""
+    n_parts = len(plan.parts)
+    for number, (part, passes) in enumerate(zip(plan.parts, plan.passes)):
+        names = ", ".join(dict.fromkeys(stage.name for stage in passes.program.stages))
+        turns = f", up to {part.repeat.at_most} times" if part.repeat is not None else ""
+        yield f"part {number + 1} of {n_parts} of a step: {names}{turns}"
+        yield from (f"  {line}" for line in _lines(passes, []))
+
+
+def _lines(plan: ChunkPlan, images: Sequence[str]) -> Sequence[str]:
     found, n_chunks = traffic(plan), len(plan.places)
     launches = f"{plan.n_launches} launch{'es' * (plan.n_launches > 1)}"
     ways = f"in {plan.n_slots} slots of each device"
@@ -26,7 +44,7 @@ def chunks_text(plan: ChunkPlan) -> str:
         f"  field {field.name}: of the device alone, made with each chunk"
         for field in plan.program.temporaries
     ]
-    lines += images_text(plan)
+    lines += images
     share = f", {found.excess / found.least:.1%}" if found.least else ""
     lines.append(
         f"  over the link per pass: {size(found.up)} up and {size(found.down)} down, "
@@ -35,7 +53,7 @@ def chunks_text(plan: ChunkPlan) -> str:
     if plan.pipeline is not None:
         most = max(len(plan.chunks(where)) for where in plan.locations)
         lines.append(f"  estimated per pass: {_estimate(plan.pipeline, most)}")
-    return "\n".join(lines)
+    return lines
 
 
 def _estimate(pipeline: Pipeline, n_chunks: int) -> str:
@@ -50,7 +68,7 @@ def _estimate(pipeline: Pipeline, n_chunks: int) -> str:
 
 
 def _split(plan: ChunkPlan, field: str) -> str:
-    changes, images = bool(plan.liveness.writings(field)), plan.n_images(field)
+    changes, images = plan.changes(field), plan.n_images(field)
     below = above = 0
     for place in plan.places:
         own, box = plan.owned(field, place), plan.first_box(field, place) or Shape((), ())

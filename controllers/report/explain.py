@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from controllers.kernel.configuration import KernelUse
 from controllers.kgt.text.comment import cost
-from controllers.plan import ChunkPlan, Plan
+from controllers.plan import ChunkPlan, PartedChunks, Plan
 from controllers.plan.folding import needed
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
@@ -46,12 +46,13 @@ def explain(
     why: the places are where they are, if there is something to say of it.
     Long lists are cut; of a plan with very many messages the operations of one rank are shown.
     """
+    apart = plan.passes if isinstance(plan, PartedChunks) else [plan]
     sections: list[str] = [
         _program(plan),
         _layout(plan) + f"\n{why}" * bool(why),
-        _messages(plan),
+        *map(_messages, apart),
         *([chunks_text(plan)] if isinstance(plan, ChunkPlan) else []),
-        _plan(plan),
+        *map(_plan, apart),
         _kernels(configurations),
         memory_table(plan),
         size_table(plan, place_sizes(plan) if sizes is None else sizes),

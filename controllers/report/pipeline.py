@@ -80,13 +80,30 @@ class PipelineReport:
         return max(seen, key=lambda one: one.seconds / one.passes, default=None)
 
 
+class _Passes:
+    """Is told of all passes of a run of an engine; or of a part of a step."""
+
+    def __init__(self, plan: Plan, step: int = 0) -> None:
+        self.plan, self.step = plan, step
+        self.heard: list[tuple[int, Operation, Profile]] = []
+
+    def steps(self, first: int, last: int) -> range:
+        return range(first, last + 1)
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        self.heard.append((step, operation, profile))
+
+    def within(self, engine: Runner, step: int) -> _Passes:
+        """The same: passes have no parts."""
+        return self
+
+
 class PipelineLog:
     """Is told of the last passes of each run of an engine."""
 
     def __init__(self) -> None:
-        self._heard: list[tuple[int, Operation, Profile]] = []
+        self._heard: list[_Passes] = []         # whole steps, or parts of them
         self._next: Engine | None = None
-        self._plan: Plan | None = None          # of what was heard
         self._executors: Mapping[int, Executor] = {}
 
     def begin(self, engine: Engine) -> None:
@@ -96,30 +113,42 @@ class PipelineLog:
     def steps(self, first: int, last: int) -> range:
         """The last ones: those that only begin to fill the pipeline come before."""
         assert self._next is not None, "it has begun"
-        self._heard, self._plan = [], self._next.plan
+        self._heard = [_Passes(self._next.plan)]
         self._executors = self._next.executors
         return range(max(first, last + 1 - PASSES), last + 1)
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
-        self._heard.append((step, operation, profile))
+        self._heard[0].add(step, operation, profile)
 
-    def within(self, engine: Runner, step: int) -> PipelineLog:
-        """The same: passes have no parts."""
-        return self
+    def within(self, engine: Runner, step: int) -> _Passes:
+        """Who is told of the passes of a part of a step."""
+        self._heard.append(_Passes(engine.plan, step))
+        return self._heard[-1]
 
     def report(self) -> PipelineReport | None:
-        """What was seen on this rank; None where nothing was."""
-        found: dict[Executor, list[tuple[int, Operation, Profile]]] = defaultdict(list)
-        for one in self._heard:
-            if one[1].on_device and one[1].lane != "host":
-                found[self._executors[one[1].place]].append(one)
-        return PipelineReport.of_ranks([self._of(device, its) for device, its in found.items()])
+        """What was seen on this rank; None where nothing was.
+
+        Of steps that have parts all passes of a step count as one.
+        """
+        each: dict[Executor, list[PipelineReport]] = defaultdict(list)
+        spans: dict[Executor, list[tuple[int, int]]] = defaultdict(list)
+        for passes in self._heard:
+            found: dict[Executor, list[tuple[int, Operation, Profile]]] = defaultdict(list)
+            for one in passes.heard:
+                if one[1].on_device and one[1].lane != "host":
+                    found[self._executors[one[1].place]].append(one)
+            for device, heard in found.items():
+                each[device].append(self._of(device, passes.plan, heard))
+                spans[device] += [(one.start, one.end) for _, _, one in heard]
+        n_steps = len({passes.step for passes in self._heard[1:]})
+        return PipelineReport.of_ranks([
+            reports[0] if not n_steps else _together(reports, n_steps, spans[device])
+            for device, reports in each.items()
+        ])  # fmt: skip
 
     def _of(
-        self, device: Executor, heard: Sequence[tuple[int, Operation, Profile]]
+        self, device: Executor, plan: Plan, heard: Sequence[tuple[int, Operation, Profile]]
     ) -> PipelineReport:
-        plan = self._plan
-        assert plan is not None, "it has heard of it"
         passes = len({step for step, _, _ in heard})
         n_chunks = len({operation.place for _, operation, _ in heard})
         busy: dict[str, int] = defaultdict(int)
@@ -136,6 +165,19 @@ class PipelineLog:
             device.device.name, passes, plan.span, n_chunks, seconds, up_s, kernels_s, down_s,
             pipeline.ideal_s(n_chunks, passes), any(one.in_file for one in plan.memories),
         )  # fmt: skip
+
+
+def _together(
+    parts: Sequence[PipelineReport], n_steps: int, spans: Sequence[tuple[int, int]]
+) -> PipelineReport:
+    """The passes of all parts of so many steps, as one pass of each step."""
+    first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
+    return PipelineReport(
+        parts[0].device, n_steps, 1, max(one.chunks for one in parts), (last - first) * 1e-9,
+        sum(one.up_s for one in parts), sum(one.kernels_s for one in parts),
+        sum(one.down_s for one in parts), sum(one.ideal_s for one in parts),
+        any(one.in_files for one in parts),
+    )  # fmt: skip
 
 
 def _spans(

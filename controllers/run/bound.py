@@ -53,7 +53,8 @@ def bind(
         kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
     with failing_together(messages):    # one driver may fail to compile
         if isinstance(plan, ChunkPlan):
-            engine: Engine = ChunkEngine(
+            of_chunks = RepeatingEngine if plan.parts else ChunkEngine
+            engine: Engine = of_chunks(
                 plan, placement.executors, messages, tiles, shorter=replanned_pass
             )
         else:

@@ -12,14 +12,15 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import fits
 from controllers.placement.chunk_model import least_chunks, least_skewed
-from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
+from controllers.placement.chunking import SPANS, Cutting, cut, cuttings, refused, why_whole
 from controllers.placement.far import known_to_all
 from controllers.placement.halo_width import fixed_width, replanned_pass, spans_to_try
 from controllers.placement.images import check_disk, images_for, least_images
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement, failing_together
 from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
-from controllers.plan import ChunkPlan, Plan, SkewedPlan, TileKey
+from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
+from controllers.plan.folding import needed
 from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
@@ -53,6 +54,7 @@ class Chunking:
         self._kinds = {where.kind for where in placement.locations}
         wide = replace(execution, halo_width=WIDE, steps_per_launch=None)
         self._program = as_planned(program, kernel, wide, self._kinds)
+        self._has_parts = bool(self._program.repeats or needed(self._program))
         self._images = images_for(execution, comm)
         asked = execution.steps_per_launch is not None
         self._wanted = 1 if program.folds else execution.most_steps if asked else None
@@ -71,9 +73,10 @@ class Chunking:
         self._known = known = known_to_all(self._placement, self._comm)
         self.kept = self._kept(single, known)
         size, width = None, fixed_width(execution)
-        if execution.chunks == AUTO or execution.halo_width_search is not None:
+        searches = execution.chunks == AUTO or execution.halo_width_search is not None
+        if searches and not self._has_parts:
             size = self._comm.bcast(self.kept.load() if self._comm.rank == 0 else None)
-        self.is_known = size is not None
+        self.is_known = size is not None or self._has_parts
         if size is not None:
             width = size.span
             execution = replace(execution, chunks=size.chunks, slots=size.slots)
@@ -81,7 +84,8 @@ class Chunking:
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
         images = least_images(self._images, self._comm)
-        for cutting in cuttings(single, known, execution, images, width, per_launch):
+        most = self._most_turns(error, width) if self._has_parts else SPANS[-1]
+        for cutting in cuttings(single, known, execution, images, width, per_launch, most):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
                 layout, placement = cut(self._layout, self._placement, n_chunks)
@@ -101,7 +105,7 @@ class Chunking:
         """
         search = self._execution.halo_width_search
         if self.is_known or search is None or self.cuts_anew(plan):
-            return (plan.span,)
+            return (plan.halo_width,)
 
         def fit(longest: Plan, others: Sequence[Plan]) -> bool:
             return fits(longest, placement.executors, self._largest_bytes, self._comm,
@@ -129,7 +133,7 @@ class Chunking:
         """What a run chooses among; `spans`: the steps of passes that have an engine.  Collective.
         """
         cutting = self._first
-        first = Size(plan.span, cutting.n_chunks, cutting.n_slots)
+        first = Size(plan.halo_width, cutting.n_chunks, cutting.n_slots)
         if not self.cuts_anew(plan):
             return Spans(tuple(spans), first)
 
@@ -155,6 +159,14 @@ class Chunking:
             self._drawn = size, layout, placement, self._chunks(cutting, layout, placement)
         return self._drawn[1:]
 
+    def _most_turns(self, error: MemoryCapError | None, width: int | None) -> int:
+        """Of a repeat in a pass; a step that has parts is no pass of several steps."""
+        program = self._program
+        if not program.repeats and width not in (None, 1):
+            why = f"steps use what they fold, so that a pass has no {width} of them; use 1"
+            raise refused(error, why)
+        return max((repeat.in_a_row for repeat in program.repeats), default=1)
+
     def _kept(self, single: Plan, known: Placement) -> KeptSize:
         """What earlier runs have found for the same, on devices with as much memory."""
         execution, caps = self._execution, [
@@ -166,6 +178,13 @@ class Chunking:
     def _chunks(self, cutting: Cutting, layout: Layout, placement: Placement) -> ChunkPlan:
         """With as many steps per launch as promise to be fast."""
         span = cutting.span
+        if self._has_parts:
+            plan = self._plan(
+                PartedChunks, layout, placement, n_launches=span, n_slots=cutting.n_slots,
+                why=cutting.why, images=self._images,
+            )  # fmt: skip
+            assert isinstance(plan, ChunkPlan)
+            return plan
 
         def make(n_steps: Steps, n_launches: int | None = None) -> Plan:
             assert isinstance(n_steps, int), "chunks are alike"

@@ -23,13 +23,11 @@ def test_each_benchmark_passes_through_a_cap_of_a_quarter(
     """With the same results by one slot and by three, or an error."""
     monkeypatch.setitem(streams.BYTES, "quick", 1 << 19)
     found = run_stream(name, folder("examples"), "quick", "cpu", "a CPU", 0.01)
-    if name == "srad":
-        assert "fold" in found.why
-        return
     assert found.slots == 3 and found.chunks >= found.least >= streams.SHARE
     assert min(found.up_s, found.kernel_s, found.down_s, found.pipelined_s, found.one_slot_s) > 0
     longest = max(found.up_s, found.kernel_s, found.down_s)
-    assert found.ideal_s == longest + (found.up_s + found.down_s) / found.chunks
+    at_best = longest + (found.up_s + found.down_s) / found.chunks
+    assert found.ideal_s > longest if name == "srad" else found.ideal_s == at_best
 
 
 def test_the_table_compares_with_what_is_possible() -> None:
@@ -38,8 +36,8 @@ def test_the_table_compares_with_what_is_possible() -> None:
         "link, down",
     )  # fmt: skip
     assert one.achieved == pytest.approx(0.9) and one.speed_up == pytest.approx(1.5)
-    text = streams_table([one, StreamSpeed("srad", "a GPU", why="it folds")])
-    assert "srad is left out: it folds" in text and "1.50 times faster on average" in text
+    text = streams_table([one])
+    assert "1.50 times faster on average" in text
     (row,) = (line.split() for line in text.splitlines() if line.startswith("vector_add"))
     assert row == ["vector_add", "4", "1", "8", "5", "3", "12", "14", "8", "7.2", "0.90", "1.50",
                    "link,", "down"]  # fmt: skip

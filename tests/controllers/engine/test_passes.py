@@ -5,69 +5,43 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
-from engine_runs import compare, fill
+from chunk_runs import check_passes, kinds_of
 from fold_programs import random_folds
 from lazy_executor import LazyExecutor
 from lazy_world import World
-from random_boundaries import bounded_program, same
+from random_boundaries import bounded_program
 from random_options import choices
 from random_programs import ProgramCase, random_program
 from random_steps import random_steps
+from repeat_programs import random_repeats
 from sample import sample
 from small_kernels import FirstThatSuits, opencl
 
-from controllers.engine import ChunkEngine
 from controllers.executor.executor import Executor
-from controllers.placement.halo_width import replanned_pass
-from controllers.plan import ChunkPlan, Location, SkewedPlan
-from controllers.plan.folding import needed
-from controllers.plan.skewed import why_overlapped
+from controllers.plan import Location
+from controllers.program.segments import why_not_divided
 from hitmap import Layout, SerialCommunicator, Shape
 
 MOST = 5            # launches of a pass
-PROGRAMS = [n for n in range(120) if not random_program(n).program.renames][:80]
-STEPS = [
-    n for n in range(150)
-    if choices()[n]["renames"] == "none"
-][:80]  # fmt: skip
+PROGRAMS = range(100)
+STEPS = range(100)
 
 
 def check_chunks(
     case: ProgramCase, executors: Sequence[Executor], n_chunks: int, n_slots: int,
     n_launches: int, steps_per_launch: int = 1,
 ) -> None:  # fmt: skip
-    """Chunks with margins and, where there is nothing against them, skewed ones."""
+    """Of each kind that there may be, on devices that take chunks in turn."""
     layout = Layout.bands(Shape.of_extent(case.extent), n_chunks)
-    kinds = [ChunkPlan, SkewedPlan][: 1 + (not why_overlapped(case.program, layout))]
-    for kind in kinds:
-        check_kind(kind, case, executors, n_chunks, n_slots, n_launches, steps_per_launch)
-
-
-def check_kind(
-    kind: type[ChunkPlan], case: ProgramCase, executors: Sequence[Executor], n_chunks: int,
-    n_slots: int, n_launches: int, steps_per_launch: int,
-) -> None:  # fmt: skip
-    """Runs of all steps at once, and of some at a time, on devices that take chunks in turn."""
     homes = [number * len(executors) // n_chunks for number in range(n_chunks)]
-    plan = kind(
-        case.program, Layout.bands(Shape.of_extent(case.extent), n_chunks), case.periodic,
-        [Location(0, home, shares_host=False) for home in homes],
-        steps_per_launch=steps_per_launch, n_launches=n_launches, n_slots=n_slots,
-    )  # fmt: skip
+    where = [Location(0, home, shares_host=False) for home in homes]
     places = {chunk: executors[home] for chunk, home in enumerate(homes)}
-    engine = ChunkEngine(plan, places, SerialCommunicator(), shorter=replanned_pass)
-    for parts in ([case.n_steps], [1] * case.n_steps):
-        fill(engine, case.arrays)
-        for n_steps in parts:
-            engine.run(n_steps)
-        for field, expected in case.expected.items():
-            compare(engine, field, expected)
-        if case.program.folds:
-            for name, right in case.results.items():
-                assert same(np.asarray(engine.folds.results[name]), np.asarray(right)), name
-    engine.close()
+    for kind in kinds_of(case.program, layout):
+        check_passes(
+            kind, case, layout, where, places, SerialCommunicator(), n_launches=n_launches,
+            n_slots=n_slots, steps_per_launch=steps_per_launch,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("number", sample(PROGRAMS, 20))
@@ -106,8 +80,17 @@ def test_results_are_those_of_the_last_step(number: int) -> None:
     case, rng = random_folds(number), random.Random(number)
     executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]
     cut = rng.randint(2, 7), rng.randint(1, 4), rng.randint(1, MOST)
-    if needed(case.program):
-        with pytest.raises(ValueError, match="steps use what they fold"):
+    check_chunks(case, executors, *cut)
+
+
+@pytest.mark.parametrize("number", sample(range(100), 20))
+def test_parts_that_are_repeated_are_passes_of_several_turns(number: int) -> None:
+    case, rng = random_repeats(number), random.Random(number)
+    executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]
+    cut = rng.randint(2, 7), rng.randint(1, 4), rng.randint(1, MOST)
+    why = why_not_divided(case.program)
+    if why:
+        with pytest.raises(ValueError, match=f"in chunks: {why}"):
             check_chunks(case, executors, *cut)
     else:
         check_chunks(case, executors, *cut)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
-from functools import cache
 from itertools import cycle
 from typing import Any
 
 import pytest
 from engine_runs import check_engine, layout_of
-from fold_programs import N_CASES, random_folds
-from random_programs import ProgramCase
+from fold_programs import N_CASES
+from repeat_programs import random_repeats
 from sample import sample
 from small_kernels import opencl
 
@@ -20,7 +18,6 @@ from controllers.device import reference_device
 from controllers.engine import Engine, RepeatingEngine
 from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
-from controllers.program.repeat import Repeat
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.tuning import Tuner
@@ -59,26 +56,6 @@ WAYS: dict[str, type[Engine]] = {
 }  # fmt: skip
 
 TURNS = ("plain", "checked", "traced") * 3 + ("tuned",)     # which builds most
-
-
-@cache
-def random_repeats(number: int) -> ProgramCase:
-    """Case `number`: a program that folds, of which one or two runs of stages are repeated."""
-    case, rng = random_folds(number), random.Random(f"repeats {number}")
-    stages = case.program.stages
-    ends = sorted(rng.sample(range(len(stages) + 1), min(len(stages) + 1, rng.choice([2, 2, 4]))))
-    folded = [{*stage.folds} for stage in stages]
-    found: list[Repeat] = []
-    for first, end in zip(ends[::2], ends[1::2]):
-        names = [n for n in case.program.results if n in set().union(*folded[first:end])]
-        asks = None if not names or rng.random() < 0.3 else _asks(rng.choice(names))
-        n, every = rng.randint(1, 4), rng.randint(1, 3)
-        found.append(Repeat(f"r_{first}", first, end, n, asks, every))
-    return replace(case, program=replace(case.program, renames={}, repeats=tuple(found)))
-
-
-def _asks(name: str) -> Any:
-    return lambda now: getattr(now, name) > now.count - 2
 
 
 @pytest.mark.parametrize(("number", "way"), sample([*zip(range(N_CASES), cycle(TURNS))], 60))

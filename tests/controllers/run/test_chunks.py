@@ -200,15 +200,6 @@ def test_what_cannot_pass_through_is_refused_with_the_reason(
     assert "the cap is" in str(error.value)
 
 
-def test_what_steps_fold_and_use_is_refused() -> None:
-    @ct.step
-    def scaled(u: Any) -> Any:
-        return dict(u=u / (1 + ct.max(u)))
-
-    with pytest.raises(MemoryCapError, match="steps use what they fold"):
-        Computation(scaled, START.shape, u=START, memory_cap=9000, **INTERNAL)
-
-
 CALLS: list[tuple[str, Callable[[Computation], object]]] = [
     ("array expressions are computed on fields that stay", lambda run: run.u.sum()),
     ("fields that pass through their devices in chunks are not divided anew",

@@ -2,74 +2,48 @@
 """Fields that pass through in chunks on several ranks have the bits of one."""
 from __future__ import annotations
 
-from itertools import count, islice
 from pathlib import Path
 
 import pytest
 from divided import two_cores
 from fold_programs import random_folds
 from mpi_jobs import helpers_path, run_ranks
-from random_programs import random_program
+from repeat_programs import random_repeats
 from sample import sample
 
-from controllers.plan.folding import needed
+from controllers.program.segments import why_not_divided
 
 LAZY = """
 import random
 import sys
-import numpy as np
-from engine_runs import compare, fill
+from chunk_runs import check_passes, kinds_of
 from fold_programs import random_folds
 from lazy_executor import LazyExecutor
 from lazy_world import World
-from random_boundaries import same
 from random_programs import random_program
-from controllers.engine import ChunkEngine
-from controllers.placement.halo_width import replanned_pass
-from controllers.plan import ChunkPlan, Location, SkewedPlan
-from controllers.plan.skewed import why_overlapped
+from repeat_programs import random_repeats
+from controllers.plan import Location
 from hitmap import Layout, Shape
 from hitmap.comm import default_communicator
 
 comm = default_communicator()
+makers = {"steps": random_program, "folds": random_folds, "repeats": random_repeats}
 for word in sys.argv[2:]:
-    number, made = int(word), {"steps": random_program, "folds": random_folds}[sys.argv[1]]
+    number, made = int(word), makers[sys.argv[1]]
     case, rng = made(number), random.Random(number)
     n_chunks = rng.randint(3, 7)
     homes = sorted(rng.randint(0, comm.size - 1) for _ in range(n_chunks))
     layout = Layout.bands(Shape.of_extent(case.extent), n_chunks)
     where = [Location(home, shares_host=False) for home in homes]
-    kind = ChunkPlan if number % 4 == 1 or why_overlapped(case.program, layout) else SkewedPlan
-    plan = kind(
-        case.program, layout, case.periodic, where, only_rank=comm.rank,
-        n_launches=rng.randint(1, 4), n_slots=rng.randint(1, 3),
-    )
     device = LazyExecutor(World(number + comm.rank), shares_host=False)
     places = {chunk: device for chunk, home in enumerate(homes) if home == comm.rank}
-    engine = ChunkEngine(plan, places, comm.Dup(), shorter=replanned_pass)
-    for parts in ([case.n_steps], [1] * case.n_steps):
-        fill(engine, case.arrays)
-        for n_steps in parts:
-            engine.run(n_steps)
-        for field, expected in case.expected.items():
-            compare(engine, field, expected)
-        for name in case.program.folds:
-            right = np.asarray(case.results[name])
-            assert same(np.asarray(engine.folds.results[name]), right), name
-    engine.close()
+    kinds = kinds_of(case.program, layout)
+    check_passes(
+        kinds[0] if number % 4 == 1 else kinds[-1], case, layout, where, places, comm.Dup(),
+        n_launches=rng.randint(1, 4), n_slots=rng.randint(1, 3),
+    )
 print("all right", flush=True)
 """
-
-
-def programs(first: int, end: int) -> list[int]:
-    suit = (n for n in count() if not random_program(n).program.renames)
-    return [*islice(suit, first, end)]
-
-
-def folds(most: int) -> list[int]:
-    suit = (n for n in count() if not random_folds(n).program.renames
-            and not needed(random_folds(n).program))  # fmt: skip
-    return [*islice(suit, most)]
 
 
 def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> None:
@@ -82,18 +56,23 @@ def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> Non
 
 @pytest.mark.parametrize(("n_ranks", "most"), sample([(2, 2), (1, 6), (2, 6), (3, 6)], 4))
 def test_devices_that_run_at_any_time(n_ranks: int, most: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, programs(0, most), tmp_path)
+    check_lazy("steps", n_ranks, [*range(most)], tmp_path)
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
-    check_lazy("steps", n_ranks, programs(6, 60), tmp_path)
+    check_lazy("steps", n_ranks, [*range(6, 90)], tmp_path)
 
 
-@pytest.mark.parametrize(("n_ranks", "most"), sample([(2, 1), (2, 6), (3, 6)], 3))
-def test_results(n_ranks: int, most: int, tmp_path: Path) -> None:
-    check_lazy("folds", n_ranks, folds(most), tmp_path)
+@pytest.mark.parametrize(("kind", "n_ranks", "most"), sample([
+    ("folds", 2, 2), ("repeats", 2, 2), ("folds", 2, 20), ("folds", 3, 20), ("repeats", 2, 20),
+    ("repeats", 3, 20),
+], 3))  # fmt: skip
+def test_results_and_parts_of_steps(kind: str, n_ranks: int, most: int, tmp_path: Path) -> None:
+    made = {"folds": random_folds, "repeats": random_repeats}[kind]
+    numbers = [n for n in range(most) if not why_not_divided(made(n).program)]
+    check_lazy(kind, n_ranks, numbers, tmp_path)
 
 
 FILES = """
