@@ -102,8 +102,12 @@ class Forecast:
 
     def known_s(self, way: Way, size: float, cores: int) -> float | None:
         """How long a job will take so; None where nothing is known."""
-        found = self._of(way).estimate(size, way.units(cores, 0))
+        found = self.known(way, size, cores)
         return None if found is None else found.seconds
+
+    def known(self, way: Way, size: float, cores: int) -> Estimate | None:
+        """The same, with how sure that is."""
+        return self._of(way).estimate(size, way.units(cores, 0))
 
     def history(self, key: TaskKey) -> History:
         """All that is known of executions."""
