@@ -96,7 +96,8 @@ class Shape:
         >>> Shape((0, 0), (6, 4)).meets(Shape((4, -2), (9, 2)))
         True
         """
-        _check_axes(self, other)
+        if len(self.lower) != len(other.lower):
+            _check_axes(self, other)
         for low, high, lo, hi in zip(self.lower, self.upper, other.lower, other.upper):
             if low >= hi or lo >= high or low >= high or lo >= hi:
                 return False

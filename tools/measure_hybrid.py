@@ -116,20 +116,23 @@ class Steps:
 
 def pause_device(pool: Pool, seconds: float) -> None:
     """Have each sum of the pool's devices take so much longer."""
-    for lane in pool._lanes:
+    for lane in pool._lanes[1:] if seconds else ():
         side: Any = lane.side
-        launch = getattr(side, "_launch", None)
-        if launch is None or not seconds:
-            continue
+        launched = side._launched
 
-        def paused(job: Any, *given: Any, launch: Any = launch) -> float:
-            taken: float = launch(job, *given)
-            if job.task.name != "forces":
-                return taken
-            time.sleep(seconds)
-            return taken + seconds
+        class Paused:
+            def __init__(self, job: Any, *given: Any, launched: Any = launched) -> None:
+                self._launched, self._job = launched(job, *given), job
+                self.start = self._launched.start
 
-        side._launch = paused
+            def wait(self) -> float:
+                taken: float = self._launched.wait()
+                if self._job.task.name != "forces":
+                    return taken
+                time.sleep(seconds)
+                return taken + seconds
+
+        side._launched, side.begin = Paused, lambda job: False
 
 
 def measured(given: argparse.Namespace, cores: int) -> list[Row]:

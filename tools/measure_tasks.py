@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What tasks cost, how well their times are foreseen, what two sides do together; or some of these.
+"""What tasks cost, how well their times are foreseen; or one of these.
 
-    python tools/measure_tasks.py [--device gpu] [--cores N] [--private] [--ratios 1 3 10 100]
-                                  [--milliseconds 30] [--out found.json] [overhead] [errors] [sides]
+    python tools/measure_tasks.py [--device gpu] [--cores N] [--private] [--out found.json]
+                                  [overhead] [errors]
 
 overhead: from `submit` to the start of a function, and to the enqueue of a kernel of some cells; to
 its end, beside the bare enqueue by pyopencl to its end; the median and the least of 2000.
 errors: of the estimator, for a kernel and a function of eight sizes, after 20 executions of which
 two were planted 2 to 20 times too long: of a known size, and of one that five others foretell.
-sides: a hybrid task whose whole takes a device so many milliseconds, and cores so many times as
-long: its rate over the sum of both alone, and over the better one alone.  Cores are those that the
-device leaves: all beside a GPU, without those that it computes with where it is (part of) a CPU.
 """
 from __future__ import annotations
 
@@ -37,7 +34,6 @@ Array = npt.NDArray[np.float64]
 WIDTH = 1 << 15         # doubles of a row: they stay in the cache of a core
 MATRIX = np.full((192, 192), 0.5)
 N_TIMES, WARM = 2000, 50
-ROUNDS = 7
 TURNS_EACH, SHORTEST_S = 4, 1e-3
 N_KNOWN, N_PLANTED, N_OTHERS = 20, 2, 5
 
@@ -221,59 +217,7 @@ def new_error(
     return 1.0 if foreseen is None else abs(foreseen.seconds / times[case][shift] - 1)
 
 
-def sides(given: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """By ratio of speeds: seconds of each side alone and of both, and what follows."""
-    found = {}
-    n_cores = given.cores or len(os.sched_getaffinity(0))
-    with opened(given) as pool:
-        left = max(1, n_cores - sum(lane.cores for lane in pool._lanes))
-        with ct.tasks((), cores=left) as cores:
-            x = np.full((32 * n_cores, WIDTH), 0.3)
-            for ratio in given.ratios:
-                found[f"1:{ratio:g}"] = of_ratio(pool, cores, x, ratio, given.milliseconds / 1e3)
-    return found
-
-
-def of_ratio(
-    pool: Pool, cores: Pool, given: Array, ratio: float, device_s: float
-) -> dict[str, float]:
-    """Of tasks of which a device is so many times as fast as the cores that it leaves."""
-    name = f"turns, 1:{ratio:g}"
-    cut = {"x": ct.Row}
-    on_host = ct.hybrid(turns(name, kernel=False), cut=cut)
-    on_device = turns(name, function=False)
-
-    arrays: dict[int, Array] = {}       # of each, or cells would move from one to the other
-
-    def timed(task: Any, again: int, host_again: int) -> float:
-        x = arrays.setdefault(id(task), given.copy())
-        of = cores if task is on_host else pool
-        begin_s = time.perf_counter()
-        error = of.submit(task, x, TURNS_EACH, again, host_again, 0).exception()
-        assert error is None, error
-        return time.perf_counter() - begin_s
-
-    each_s, again, host_again = 0.0, 1, 1
-    while each_s * again < device_s / 3:    # so that its start counts little
-        again *= 2
-        each_s = min(timed(on_device, again, 0) for _ in range(3)) / again
-    again = max(1, round(device_s / each_s))
-    host_s = min(timed(on_host, 0, 8) for _ in range(3)) / 8
-    host_again = max(1, round(ratio * device_s / host_s))
-    free = ct.hybrid(turns(name + " both"), cut=cut)
-    for _ in range(24):     # until shares are found, and times are seldom fitted anew
-        timed(free, again, host_again)
-    rounds = [[timed(one, again, host_again) for one in (on_device, free)] for _ in range(ROUNDS)]
-    hosts = [timed(on_host, again, host_again) for _ in range(1 if ratio > 10 else 3)]
-    alone_s, both_s, cores_s = *map(median, zip(*rounds)), median(hosts)
-    return {
-        "device alone": alone_s, "cores alone": cores_s, "both": both_s,
-        "of the sum": 1 / both_s / (1 / alone_s + 1 / cores_s),
-        "over the better one": min(alone_s, cores_s) / both_s,
-    }
-
-
-MEASURED = {"overhead": overhead, "errors": errors, "sides": sides}
+MEASURED = {"overhead": overhead, "errors": errors}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -282,8 +226,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="gpu")
     parser.add_argument("--cores", type=int)
     parser.add_argument("--private", action="store_true")
-    parser.add_argument("--ratios", type=float, nargs="+", default=[1, 3, 10, 100])
-    parser.add_argument("--milliseconds", type=float, default=30)
     parser.add_argument("--out")
     given = parser.parse_args(arguments)
     found = {}

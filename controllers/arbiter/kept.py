@@ -41,8 +41,13 @@ class Kept:
         self, ways: Sequence[Sequence[Want]], what: str = "", timeout_s: float | None = None
     ) -> Lease:
         """A lease as `Arbiter.acquire` gives it: new, or one that lies idle."""
-        key = _key(ways)
-        return self._taken(key) or self._asked(key, what, timeout_s)
+        return self.take_idle(ways) or self._asked(_key(ways), what, timeout_s)
+
+    def take_idle(self, ways: Sequence[Sequence[Want]]) -> Lease | None:
+        """One that lies idle; None where there is none, or others have to have their turn."""
+        with self._lock:
+            idle = self._idle.get(_key(ways))
+            return idle.pop() if idle and self._may_stay(idle[-1]) else None
 
     def put(self, ways: Sequence[Sequence[Want]], lease: Lease) -> None:
         """Release what `take` gave for these ways, or keep it for the next task."""
@@ -57,11 +62,6 @@ class Kept:
             self._idle.clear()
         for lease in idle:
             lease.release()
-
-    def _taken(self, key: tuple[Way, ...]) -> Lease | None:
-        with self._lock:
-            idle = self._idle.get(key)
-            return idle.pop() if idle and self._may_stay(idle[-1]) else None
 
     def _asked(self, key: tuple[Way, ...], what: str, timeout_s: float | None) -> Lease:
         with self._lock:

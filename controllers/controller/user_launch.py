@@ -148,7 +148,7 @@ class UserLaunch:
                 nbytes = int(numbers.pop(parameter.name)) * _cell(parameter).itemsize
                 values[parameter.name] = cl.LocalMemory(nbytes)
         bound = bind(self._title, self._built.parameters, values, numbers)
-        return self._executor.launch_once_command(self._kernel, bound, self._sizes(over, group))
+        return self._executor.shared_command(self._kernel, bound, self._sizes(over, group))
 
     def _tile_arguments(self, name: str, cells: Cells, over: Shape) -> dict[str, object]:
         where = _start(cells.tile, over)

@@ -18,7 +18,7 @@ class SharedKernel:
     """A kernel that is launched with other arguments each time, perhaps by several threads."""
 
     def __init__(self, built: Built) -> None:
-        self.kernel = compiled(built.program, built.name)
+        self.built, self.kernel = built, compiled(built.program, built.name)
         self.enqueue = built.enqueue
         self.lock = threading.Lock()    # from the arguments to the launch
 
@@ -62,16 +62,27 @@ class LaunchingDevice(OpenedDevice):
 
         return told
 
-    def launch_once_command(
+    def shared_command(
         self,
         kernel: SharedKernel,
         arguments: Sequence[object],
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> Command:
-        """The same with a kernel whose arguments are set at each call: cheaper to make."""
+        """The same, cheap to make: the first call sets the arguments of a shared kernel.
+
+        From the second call on it has a kernel of its own, as setting them takes longer than to
+        enqueue it.
+        """
         lane, enqueue, (global_size, local_size) = self.compute_lane, kernel.enqueue, sizes
+        called, own = False, None
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
+            nonlocal called, own
+            if called and own is None:
+                own = self.kernel_command(kernel.built, arguments, sizes)
+            called = True
+            if own is not None:
+                return own(wait_for)
             with kernel.lock:
                 kernel.kernel.set_args(*arguments)  # type: ignore[arg-type]
                 return enqueue(

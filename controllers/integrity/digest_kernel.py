@@ -64,7 +64,7 @@ class DigestKernels:
         scalars = where.first, *where.pitches[:3], row, *strides, begun[-1], *where.extent
         arguments = [tile.buffer, self._weights, room, *map(np.int64, scalars)]
         sizes = (self._n_groups * self._group,), (self._group,)
-        launch = executor.launch_once_command(self._kernel(tile.dtype), arguments, sizes)
+        launch = executor.shared_command(self._kernel(tile.dtype), arguments, sizes)
         done = result.download(room, launch(None))
 
         def found(keep: object = (tile, arguments)) -> Digest:

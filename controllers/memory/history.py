@@ -61,9 +61,12 @@ class History(Generic[Event]):
 
 
 def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> list[Event]:
-    return list(dict.fromkeys(
-        event for box in cells for entry, event in entries if box.meets(entry)
-    ))  # fmt: skip
+    found: dict[Event, None] = {}
+    for box in cells if entries else ():
+        for entry, event in entries:
+            if box.meets(entry):
+                found[event] = None
+    return list(found)
 
 
 def _outside(
@@ -75,7 +78,7 @@ def _outside(
     for entry, event in entries:
         if not any(map(entry.meets, boxes)):
             kept.append((entry, event))
-        elif not any(entry in box for box in boxes):
+        elif not any(entry is box or entry in box for box in boxes):
             gone = gone or Region.of(boxes)
             kept += [(rest, event) for rest in (Region.of([entry]) - gone).boxes]
     return kept

@@ -71,15 +71,25 @@ class Budget:
     def take(self, claim: Claim) -> Got:
         """The same, to be given back by `give`."""
         with self._lock:
-            got = None if self._turns else self._fitting(claim, self._free, self._lanes)
+            got = self._taken(claim)
             if got is not None:
-                self._note(got)
                 return got
             turn = _Turn(claim)
             self._turns.append(turn)
             self._serve()
         turn.come.wait()
         return turn.got
+
+    def take_now(self, claim: Claim) -> Got | None:
+        """The same; None where one would have to wait."""
+        with self._lock:
+            return self._taken(claim)
+
+    def _taken(self, claim: Claim) -> Got | None:
+        got = None if self._turns else self._fitting(claim, self._free, self._lanes)
+        if got is not None:
+            self._note(got)
+        return got
 
     def give(self, got: Got) -> None:
         """This is free, for those who wait."""

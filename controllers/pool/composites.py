@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, Union
 
+from controllers.language.each import Each
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
@@ -21,7 +22,9 @@ from controllers.pool.sides import Side, Sides
 from controllers.pool.splitting import Splitting
 from controllers.pool.submissions import Submissions
 from controllers.pool.summing import Summing
+from controllers.pool.tails import parts_of
 from controllers.pool.task import Task
+from controllers.pool.way import Way
 from hitmap.region import Region
 
 MOST_UNITS = 64     # in which shares are counted
@@ -95,29 +98,45 @@ class Composites:
         n_rows = cut.rows(named)
         whole = jobs.made(task, args, kwargs)
         whole.may_run = cut.suiting(whole.may_run)
-        n = max(1, min(n_rows, MOST_UNITS))
         parts: list[Job] = []
-        first = 0
-        for side, count in self._shares(hybrid, whole, n, jobs):
-            upto = [
-                n_rows * (first * side.n_jobs + count * k) // (n * side.n_jobs)
-                for k in range(side.n_jobs + 1)
-            ]
-            first += count
-            for low, high in zip(upto, upto[1:]):
-                if low < high:
-                    values = cut.part(named, low, high)
-                    by_name = dict(zip(names[n_args:], values[n_args:]))
-                    size = whole.size * (high - low) / n_rows
-                    part = jobs.made(task, values[:n_args], by_name, size)
-                    part.rows, part.may_run = (low, high), [side.way]
-                    parts.append(part)
+        for side, rows in self._cut(hybrid, whole, n_rows, jobs):
+            for low, high in rows:
+                values = cut.part(named, low, high)
+                by_name = dict(zip(names[n_args:], values[n_args:]))
+                size = whole.size * (high - low) / n_rows
+                part = jobs.made(task, values[:n_args], by_name, size)
+                part.rows, part.may_run = (low, high), [side.way]
+                parts.append(part)
         check_apart(task.name, [part.touches for part in parts])
-        # devices first: theirs is one long part, and it starts among those of the host
+        # devices first: theirs are few long parts, which start among those of the host
         for part in sorted(parts, key=lambda one: one.may_run[0].lane.device is None):
             jobs.enter(part)
             if hybrid.shares is None:   # a side without work may take it
                 part.may_run = whole.may_run
+
+    def _cut(
+        self, hybrid: Hybrid, whole: Job, n_rows: int, jobs: PartJobs
+    ) -> list[tuple[Side, list[tuple[int, int]]]]:
+        """Sides, and of which rows the parts of each one are, those first that it does first.
+
+        Small ones lie where another side's rows begin, as far as there is one.
+        """
+        n, first = max(1, min(n_rows, MOST_UNITS)), 0
+        shares = [one for one in self._shares(hybrid, whole, n, jobs) if one[1]]
+        is_cut = hybrid.shares is None and len(shares) > 1 and _may_vary(whole.may_run)
+        found: list[tuple[Side, list[tuple[int, int]]]] = []
+        for side, count in shares:
+            low, high = n_rows * first // n, n_rows * (first + count) // n
+            first += count
+            size = whole.size * (high - low) / n_rows / side.n_jobs
+            known = self._forecast.known(side.way, size, side.cores) if is_cut else None
+            parts = parts_of(high - low, side.n_jobs, known)
+            if found:
+                rows = [(high - last, high - start) for start, last in parts]
+            else:
+                rows = [(low + start, low + last) for start, last in parts]
+            found.append((side, rows))
+        return found
 
     def _shares(
         self, hybrid: Hybrid, whole: Job, n: int, jobs: PartJobs
@@ -169,6 +188,11 @@ class Composites:
         future.parts = before
         future.add_done_callback(splitting.let_go)
         return future
+
+
+def _may_vary(ways: Sequence[Way]) -> bool:
+    """Whether parts may have many sizes; functions of items are bound to each one."""
+    return not any(isinstance(way.variant.body, Each) for way in ways)
 
 
 def _check_sides(task: Task) -> None:

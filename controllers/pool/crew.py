@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from controllers.pool.forecast import Forecast
-from controllers.pool.job import READY, RUNNING, Job
+from controllers.pool.job import READY, RUNNING, Job, future_of
 from controllers.pool.lane import Bell, Lane
+from controllers.pool.share import Share
 from controllers.pool.way import Way
 
 REST_S = 0.005  # of a thread without work, until it looks whether others want what is leased
@@ -21,25 +22,32 @@ class Crew:
 
     A thread that finds nothing takes the least urgent job of another lane, where even the upper end
     of what it may take here is sooner than what is foreseen there: estimates were wrong then.
-    do: what a job is done by, in one of the threads.  rest: what one calls that finds no job, and
-    tells whether all have none; it returns whether leases were given back.  All but the threads
+    do: what does a job, or ends one that was begun, in one of the threads.  All but the threads
     hold the lock.
     """
 
     def __init__(
         self, lanes: Sequence[Lane], lock: threading.RLock | threading.Lock, forecast: Forecast,
-        do: Callable[[Job], None], rest: Callable[[bool], bool],
+        share: Share, do: Callable[[Job], None],
     ) -> None:  # fmt: skip
-        self._lanes, self._lock, self._forecast, self._do = lanes, lock, forecast, do
-        self._rest = rest
+        self._lanes, self._lock, self._forecast = lanes, lock, forecast
+        self._share, self._do = share, do
         self._threads: list[threading.Thread] = []
         self._ended = False
         self.n_stolen = 0
 
     def push(self, job: Job) -> None:
-        """`job` is ready; a thread of its lane is woken, else one of another lane, to look."""
+        """`job` is ready; a thread of its lane is woken, else one of another lane, to look.
+
+        A kernel for a device that has nothing to do is enqueued here: that thread waits for it.
+        """
         assert job.placed is not None, "the forecast has seen it"
         lane = job.placed.lane
+        if lane.bells and lane.device and not (lane.ready or lane.running) and self._begin(job):
+            lane.begun = job
+            self._run(job, lane)
+            lane.ring()
+            return
         lane.push(job)
         woken = self._has_room(lane) and (lane.ring() or self._start(lane))
         if not woken and len(self._lanes) > 1:
@@ -47,6 +55,24 @@ class Crew:
                 other = way.lane
                 if other is not lane and (other.ring() or self._start(other)):
                     break
+
+    def _begin(self, job: Job) -> bool:
+        """Start a kernel where nothing has to be waited for, and nobody to be asked."""
+        way = job.way = job.placed
+        assert way is not None, "the forecast has seen it"
+        job.taken = self._share.take_now(way)
+        if job.taken is None:
+            return False
+        job.cores, begun = job.taken.found.cores, False
+        try:
+            begun = way.lane.side.begin(job)
+        except Exception:   # the thread will meet it again, and tell
+            pass
+        finally:
+            if not begun:
+                self._share.give(job.taken)
+                job.taken = None
+        return begun
 
     def drop(self, job: Job) -> None:
         """`job` was ready, and is not done."""
@@ -82,7 +108,7 @@ class Crew:
             with self._lock:
                 job = self._next(lane) if self._has_room(lane) else None
                 if job is None:
-                    if self._ended and not lane.ready:
+                    if self._ended and not lane.ready and lane.begun is None:
                         return
                     self._leave_cores(lane)
                     lane.bells.append(bell)
@@ -93,7 +119,7 @@ class Crew:
                 self._do(job)
                 now_s = time.perf_counter()
                 with self._lock:
-                    lane.running.pop(job, None)
+                    since_s = min(since_s, lane.running.pop(job))
                     if job.took_s:      # it has not failed
                         lane.overheads.append(max(0.0, now_s - since_s - job.took_s))
                 rested, rest_s, since_s = False, REST_S, now_s
@@ -103,7 +129,7 @@ class Crew:
                 bell.get(timeout=look_s)
             except Empty:
                 if not rested:
-                    rested = self._rest(rest_s == LOOK_S and not self._is_busy())
+                    rested = self._share.rest(rest_s == LOOK_S and not self._is_busy())
                     rest_s = min(2 * rest_s, LOOK_S)
                 with self._lock:
                     if bell in lane.bells:
@@ -133,18 +159,24 @@ class Crew:
         return any(lane.ready or lane.running for lane in self._lanes)
 
     def _next(self, lane: Lane) -> Job | None:
+        job: Job | None
+        if lane.begun is not None:
+            job, lane.begun = lane.begun, None
+            return job
         job = lane.pop()
         if job is not None:
             job.way = job.placed
         else:
             job = self._stolen(lane)
         if job is not None:
-            assert job.state == READY, "lanes have jobs that are ready"
-            job.state = RUNNING
-            lane.running[job] = time.perf_counter()
-            assert job.future is not None, "a job that is not over"
-            job.future.set_running_or_notify_cancel()
+            self._run(job, lane)
         return job
+
+    def _run(self, job: Job, lane: Lane) -> None:
+        assert job.state == READY, "lanes have jobs that are ready"
+        job.state = RUNNING
+        lane.running[job] = time.perf_counter()
+        future_of(job).set_running_or_notify_cancel()
 
     def _stolen(self, lane: Lane) -> Job | None:
         for victim in self._lanes:

@@ -10,7 +10,6 @@ import threading
 import weakref
 from bisect import bisect_left
 from collections import deque
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,6 +28,17 @@ from hitmap.strided import Geometry
 Array: TypeAlias = "npt.NDArray[Any]"
 MOST_SEEN = 256     # views of a datum
 LEAST_LOOKS = 64    # uses of a datum between two looks at what of its history is over
+
+
+class Seen(NamedTuple):
+    """Where a view of a memory is: its first cell's address, its box, and for kernels how it lies.
+
+    box: None where the cells are no box.  geometry: None where a kernel cannot be told.
+    """
+
+    address: int
+    box: Shape | None
+    geometry: Geometry | None
 
 
 class Coming(NamedTuple):
@@ -58,7 +68,7 @@ class Datum:
         self.moving = threading.Lock()      # of `newest`, `tiles` and `coming`
         self.coming: list[Coming] = []
         self.uses = 0
-        self._seen: dict[object, tuple[Shape | None, Geometry | None]] = {}
+        self._seen: dict[object, Seen] = {}
 
     @property
     def flat(self) -> Array:
@@ -67,29 +77,19 @@ class Datum:
         assert owner is not None and self.dense, "an array that somebody has, cell after cell"
         return owner.reshape(-1).view(self.dtype)
 
-    def box_of(self, view: Array) -> Shape | None:
-        """Which cells a view shows; None where they are no box."""
-        return self._looked(view)[0]
-
-    def relative(self, view: Array) -> Geometry | None:
-        """How the cells of a view lie in the memory, counted from its first one.
-
-        None where a kernel cannot be told: the cells of the last axis follow each other, and each
-        step of another axis leads forwards by whole cells.
-        """
-        return self._looked(view)[1]
-
-    def _looked(self, view: Array) -> tuple[Shape | None, Geometry | None]:
-        """Once at each view: programs give the same ones again and again."""
-        key = _address(view), view.shape, view.strides, view.dtype
+    def seen(self, view: Array) -> Seen:
+        """Where a view is; looked at once, as programs give the same ones again and again."""
+        address = _address(view)
+        key = address, view.shape, view.strides, view.dtype
         found = self._seen.get(key)
         if found is None:
             if len(self._seen) >= MOST_SEEN:
                 self._seen.clear()
-            found = self._seen[key] = self._box_of(view), self._relative(view)
+            found = self._seen[key] = Seen(address, self._box_of(view), self._relative(view))
         return found
 
     def _box_of(self, view: Array) -> Shape | None:
+        """Which cells a view shows; None where they are no box."""
         if not self.dense or view.dtype != self.dtype:
             return None
         first, rest = divmod(_address(view) - self.start, view.itemsize)
@@ -111,6 +111,11 @@ class Datum:
         return Shape(lower, tuple(upper))
 
     def _relative(self, view: Array) -> Geometry | None:
+        """How the cells of a view lie in the memory, counted from its first one.
+
+        None where a kernel cannot be told: the cells of the last axis follow each other, and each
+        step of another axis leads forwards by whole cells.
+        """
         if view.dtype != self.dtype or not self.dense or not view.ndim:
             return None
         offset, rest = divmod(_address(view) - self.start, view.itemsize)
@@ -126,21 +131,22 @@ class Datum:
         return Geometry(Shape(tuple(lower), view.shape), pitches)
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """An array that a task is given, with what it does to it.
 
     view: the array itself.  is_box: `box` is what it shows, else the whole, of which it shows some.
     origin: the array from whose first cell kernels count: of a part of a task, that of the whole.
+    at: where that is.
     """
 
-    name: str
     view: Array
+    origin: Array
+    name: str
     role: TileRole
     datum: Datum
     box: Shape
     is_box: bool
-    origin: Array
+    at: Seen
 
     @property
     def reads(self) -> bool:
@@ -170,10 +176,11 @@ class Data:
                 f"be read; give one that is writeable"
             )
         datum = self._of(view)
-        box = datum.box_of(view)
-        origin = view if origin is None else origin
-        is_box = box is not None
-        return Touch(name, view, role, datum, datum.box if box is None else box, is_box, origin)
+        at = datum.seen(view)
+        box, is_box = (datum.box, False) if at.box is None else (at.box, True)
+        if origin is None or origin is view:
+            return Touch(view, view, name, role, datum, box, is_box, at)
+        return Touch(view, origin, name, role, datum, box, is_box, datum.seen(origin))
 
     def all(self) -> list[Datum]:
         """Those whose arrays somebody has."""

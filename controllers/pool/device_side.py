@@ -20,6 +20,7 @@ from controllers.pool.host_side import value_of
 from controllers.pool.items import ItemRuns
 from controllers.pool.job import Job
 from controllers.pool.known_launches import KnownLaunches, TilesInPlace
+from controllers.pool.launched import Launched
 from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
 from hitmap.shape import Shape
@@ -28,7 +29,7 @@ from hitmap.shape import Shape
 class DeviceSide:
     """Launches kernels over the cells of arrays, counted from the first one that they are given.
 
-    For one thread; it waits for each kernel.
+    For one thread, but for `begin`; it waits for each kernel.
     """
 
     def __init__(self, device: Device, memories: Memories, rank: int, **of_executor: Any) -> None:
@@ -41,38 +42,55 @@ class DeviceSide:
         self._items = ItemRuns(self.executor)
         self._known, self._in_place = KnownLaunches(), TilesInPlace(self.executor)
 
+    def begin(self, job: Job) -> bool:
+        """Enqueue a kernel that was launched like this before, if no cell has to be moved for it.
+
+        In any thread, while nothing is done here; `run` then waits for its end.
+        """
+        if not isinstance(job.variant.body, Kernel) or job.replicas is not None:
+            return False
+        if not self._memories.are_there(job.touches, self.memory):
+            return False
+        numbers, tiles = _numbers(job), self._tiles(job)
+        command = self._known.get(self._known.key(job, tiles, numbers))
+        if command is None:
+            return False
+        self._memories.before(job.touches, self.memory)
+        job.launched = Launched(self._commands, command)
+        return True
+
     def run(self, job: Job) -> tuple[None, float]:
-        """Launch the kernel, and wait for it; its seconds."""
-        body, begin_s = job.variant.body, time.perf_counter()
-        self._memories.before(job.touches, self.memory, job.replicas)
-        job.moved_s = time.perf_counter() - begin_s
-        tiles: dict[Datum, Tile] = {}
-        for touch in job.touches:
-            if touch.datum not in tiles:
-                tiles[touch.datum] = self._tile(touch.datum)
+        """Launch the kernel, if that was not begun, and wait for it; its seconds."""
+        body = job.variant.body
+        if job.launched is None:
+            begin_s = time.perf_counter()
+            self._memories.before(job.touches, self.memory, job.replicas)
+            job.moved_s = time.perf_counter() - begin_s
         try:
             if isinstance(body, Each):
-                seconds = self._items.run(body, self._named(job, tiles), _numbers(job))
+                named = self._named(job, self._tiles(job))
+                seconds = self._items.run(body, named, _numbers(job))
             else:
                 assert isinstance(body, Kernel), "what a device can do"
-                seconds = self._launch(job, body, tiles)
+                seconds = (job.launched or self._launched(job, body)).wait()
         finally:
             self._memories.after(job.touches, self.memory, job.replicas)
         if job.sent:
             self._memories.send(job.touches, self.memory)
         return None, seconds
 
-    def _launch(self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile]) -> float:
-        numbers = _numbers(job)
+    def _launched(self, job: Job, kernel: Kernel) -> Launched:
+        numbers, tiles = _numbers(job), self._tiles(job)
         key = self._known.key(job, tiles, numbers)
         command = self._known.get(key)
         if command is None:
             command = self._prepared(job, kernel, tiles, numbers)
             if self._launches.checked is None:      # which looks at each launch
                 self._known.add(key, command, job.variant, tiles.values())
-        begin_s = time.perf_counter()   # it has been built by now
-        self._commands.issue(command, ()).wait()
-        return time.perf_counter() - begin_s
+        return Launched(self._commands, command)    # it has been built by now
+
+    def _tiles(self, job: Job) -> dict[Datum, Tile]:
+        return {datum: self._tile(datum) for datum in {one.datum: None for one in job.touches}}
 
     def _prepared(
         self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile], numbers: dict[str, Any]
@@ -90,7 +108,7 @@ class DeviceSide:
         is_kernel = isinstance(job.variant.body, Kernel)
         for touch in job.touches:
             view = touch.origin if is_kernel else touch.view
-            tile, geometry = tiles[touch.datum], touch.datum.relative(view)
+            tile, geometry = tiles[touch.datum], touch.datum.seen(view).geometry
             assert geometry is not None, "what a device was chosen for"
             found[touch.name] = touch, Tile(geometry, tile.dtype, tile.host, tile.buffer)
         return found

@@ -15,11 +15,12 @@ import numpy as np
 
 from controllers.estimates.device_rates import guessed
 from controllers.estimates.estimate import Estimate
-from controllers.estimates.estimates import ENOUGH, Estimates
+from controllers.estimates.estimates import Estimates
 from controllers.estimates.history import History
 from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Touch
 from controllers.pool.decision import Decision
+from controllers.pool.executions import Executions
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
@@ -29,8 +30,6 @@ from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a function that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
-MOST_BUFFERED = 8   # newest executions of a way that the estimator is told at once
-MOST_FOUND = 4096   # estimates that are remembered
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
 
@@ -46,24 +45,19 @@ class Forecast:
         self._estimates, self._memories, self._lanes = estimates, memories, list(lanes)
         self.n_cores, self._cores = n_cores, [0.0] * n_cores
         self._free_s = dict.fromkeys(lanes, 0.0)
-        self._found: dict[tuple[TaskKey, Case], tuple[Estimate | None, int]] = {}
-        self._counts: dict[TaskKey, int] = {}
-        self._next: dict[TaskKey, int] = {}     # count at which the estimator is told
-        self._untold: dict[TaskKey, list[tuple[Case, float, Work | None]]] = {}
-        self._first: dict[TaskKey, tuple[Case, float, Work | None] | None] = {}
+        self._executions: dict[TaskKey, Executions] = {}
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
         """Choose among the ways of `job`, which waits for the others."""
-        ready_s = max((self.clock_s, *(other.end_s for other in befores)))
-        knows = self._estimates.knows
-        untried = [way for way in job.may_run if not (way.tried or knows(way.key))]
+        ready_s = max((self.clock_s, *[other.end_s for other in befores]))
+        untried = [way for way in job.may_run if not (way.tried or self._of(way).is_known)]
         ways = untried[:1] or job.may_run
         choices = [
             (*self._times(job, way, n, lanes, ready_s), way, n, lanes)
             for way in ways for lanes in self._lanes_of(way)
             for n in self._core_counts(way, lanes)
         ]  # fmt: skip
-        end_s, start_s, way, n, lanes = min(choices, key=lambda one: one[0])
+        end_s, start_s, way, n, lanes = min(choices, key=_end_s)
         way.tried = True
         job.placed, job.cores, job.lanes = way, n, lanes
         job.start_s, job.end_s, job.seconds = start_s, end_s, end_s - start_s
@@ -73,7 +67,7 @@ class Forecast:
         self._rank(job)
         self.decisions.append(Decision(
             job.number, job.task.name, way.words(1, lanes),
-            tuple((other.words(k, some), end) for end, _, other, k, some in choices),
+            tuple([(other.words(k, some), end) for end, _, other, k, some in choices]),
         ))  # fmt: skip
 
     def go_on(self, until_s: float) -> None:
@@ -85,53 +79,58 @@ class Forecast:
         self.go_on(max((*self._cores, *self._free_s.values())))
 
     def ended(self, job: Job, way: Way, seconds: float) -> None:
-        """A job has taken so long.
-
-        The first one of a kernel loads it, too: it counts only if no other one follows.
-        """
+        """A job has taken so long."""
         job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
-        told = Case(job.size, units), seconds, way.work(job.touches)
-        if way.lane.device is not None and way.key not in self._first:
-            self._first[way.key] = told
-            return
-        self._first[way.key] = None
-        self.learn(way.key, *told)
+        of = self._of(way)
+        add = of.add if way.lane.device is None else of.add_of_kernel
+        add(Case(job.size, units), seconds, way.work(job.touches))
 
     def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
-        """An execution, which has moved so much, has taken so long."""
-        self._counts[key] = self._counts.get(key, 0) + 1
-        untold = self._untold.setdefault(key, [])
-        untold.append((case, seconds, work))
-        del untold[:-MOST_BUFFERED]
+        """An execution of what is kept under a key has taken so long."""
+        self._of_key(key).add(case, seconds, work)
 
     def seconds(self, way: Way, job: Job, cores: int, n_devices: int = 0) -> Estimate:
         """How long a job will take so; a kernel that nobody has seen by the bytes that it moves."""
-        case = Case(job.size, way.units(cores, n_devices))
-        found = self._estimate(way.key, case)
+        size, units = job.size, way.units(cores, n_devices)
+        found = self._of(way).estimate(size, units)
         work = None if found is not None else way.work(job.touches)
         if work is not None and way.lane.device is not None:
             self._tell_all()
-            found = self._estimates.estimate(way.key, case, work, guessed(way.lane.device))
+            guess = guessed(way.lane.device)
+            found = self._estimates.estimate(way.key, Case(size, units), work, guess)
         return Estimate.about(UNKNOWN_S, 1.0, "class") if found is None else found
 
     def known_s(self, way: Way, size: float, cores: int) -> float | None:
         """How long a job will take so; None where nothing is known."""
-        found = self._estimate(way.key, Case(size, way.units(cores, 0)))
+        found = self.known(way, size, cores)
         return None if found is None else found.seconds
+
+    def known(self, way: Way, size: float, cores: int) -> Estimate | None:
+        """The same, with how sure that is."""
+        return self._of(way).estimate(size, way.units(cores, 0))
 
     def history(self, key: TaskKey) -> History:
         """All that is known of executions."""
-        self._tell(key)
-        return self._estimates.history(key)
+        return self._of_key(key).history()
 
     def is_new(self, way: Way) -> bool:
         """Whether it was executed so few times that all of them may have been disturbed."""
-        return max(self._counts.get(way.key, 0), self._estimates.n_kept(way.key)) < ENOUGH
+        return self._of(way).is_new
 
     def n_known(self, way: Way) -> int:
         """Another number when what is known of a way has changed."""
-        count = self._counts.get(way.key, 0)
-        return self._next.get(way.key, 1) if count < self._next.get(way.key, 1) else -count
+        return self._of(way).stamp
+
+    def _of(self, way: Way) -> Executions:
+        if way.executions is None:
+            way.executions = self._of_key(way.key)
+        return way.executions
+
+    def _of_key(self, key: TaskKey) -> Executions:
+        found = self._executions.get(key)
+        if found is None:
+            found = self._executions[key] = Executions(self._estimates, key)
+        return found
 
     def start_s(self, lane: Lane, cores: int, ready_s: float, taken: int = 0) -> float:
         """When a job that is ready by then starts there, on so many cores of the host.
@@ -183,9 +182,8 @@ class Forecast:
     def keep(self) -> None:
         """Write what was learnt, for other programs."""
         self._learn_moves()
-        for key, first in self._first.items():
-            if first is not None:
-                self.learn(key, *first)
+        for one in self._executions.values():
+            one.add_first()
         self._tell_all()
         self._estimates.keep()
 
@@ -257,31 +255,9 @@ class Forecast:
                     other.rank_s = other.seconds + one.rank_s
                     left.append(other)
 
-    def _estimate(self, key: TaskKey, case: Case) -> Estimate | None:
-        """By the estimator, which is told of executions when there are a quarter more of them.
-
-        It looks for how times grow with sizes then, which takes milliseconds.
-        """
-        count = self._counts.get(key, 0)
-        if count >= self._next.get(key, 1):
-            self._next[key] = count + max(1, count // 4)
-            self._tell(key)
-        known = self._found.get((key, case))
-        if known is not None and known[1] == self._next.get(key, 1):
-            return known[0]
-        found = self._estimates.estimate(key, case)
-        if len(self._found) >= MOST_FOUND:
-            self._found.clear()
-        self._found[key, case] = found, self._next.get(key, 1)
-        return found
-
     def _tell_all(self) -> None:
-        for key in list(self._untold):
-            self._tell(key)
-
-    def _tell(self, key: TaskKey) -> None:
-        for execution in self._untold.pop(key, ()):
-            self._estimates.add(key, *execution)
+        for one in self._executions.values():
+            one.tell()
 
     def _learn_moves(self) -> None:
         moved = self._memories.moved
@@ -293,5 +269,9 @@ class Forecast:
 
     def _move_s(self, memory: int, to_device: bool, nbytes: int) -> float:
         key = move_key(self._lanes, memory, to_device=to_device)
-        found = None if key is None else self._estimate(key, Case(rounded(nbytes)))
+        found = None if key is None else self._of_key(key).estimate(rounded(nbytes), 1)
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
+
+
+def _end_s(choice: tuple[float, float, Way, int, tuple[Lane, ...]]) -> float:
+    return choice[0]

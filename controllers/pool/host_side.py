@@ -6,6 +6,8 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
+import numpy as np
+
 from controllers.arbiter.held import Own, held_by_task
 from controllers.controller.access import ArrayAccess
 from controllers.pool.data import Touch
@@ -21,6 +23,10 @@ class HostSide:
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
+
+    def begin(self, job: Job) -> bool:
+        """Never: functions are for the pool's threads."""
+        return False
 
     def run(self, job: Job) -> tuple[Any, float]:
         """What the function returns, unless it did some rows alone; and its seconds."""
@@ -55,7 +61,7 @@ def argument(given: Any, touches: Any, *, whole: bool = False) -> Any:
 
     whole: of a part of a task, the array that it is a part of.
     """
-    if isinstance(given, ArrayAccess):
+    if isinstance(given, (np.ndarray, ArrayAccess)):
         touch: Touch = next(touches)
         view = (touch.origin if whole else touch.view).view()
         if not touch.writes:

@@ -2,13 +2,15 @@
 """A job: a task with the arguments that it was submitted with, until it is over."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, Protocol, TypeAlias
 
 from controllers.arbiter.held import of_task
 from controllers.pool.data import Touch
 from controllers.pool.lane import Lane
+from controllers.pool.launched import Launched
+from controllers.pool.share import Taken
 from controllers.pool.task import Task
 from controllers.pool.task_error import TaskError
 from controllers.pool.variant import Variant
@@ -84,6 +86,7 @@ class Job:
     function, foreseen before it starts.  replicas: where devices do what the host does, too.
     sent: whether the host has to have what it writes at once.  took_s: how long it took, with
     what was moved before, moved_s.  outcome: of the task that it is a part of.
+    taken, launched: of a kernel what it has, and its launch, if it was begun by who submitted it.
     start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
     all that follows from it.
     """
@@ -92,11 +95,11 @@ class Job:
         "number", "task", "args", "kwargs", "touches", "future", "waits", "followers", "lost",
         "state", "way", "cores", "lanes", "size", "seconds", "start_s", "end_s", "rank_s", "before",
         "may_run", "placed", "rows", "replicas", "sent",
-        "moved_s", "took_s", "outcome",
+        "moved_s", "took_s", "outcome", "taken", "launched",
     )  # fmt: skip
 
     def __init__(
-        self, number: int, task: Task, args: list[Any], kwargs: dict[str, Any],
+        self, number: int, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any],
         touches: list[Touch], owner: Owner,
     ) -> None:  # fmt: skip
         self.number, self.task, self.touches = number, task, touches
@@ -117,6 +120,8 @@ class Job:
         self.sent = False
         self.moved_s = self.took_s = 0.0
         self.outcome: Any = None    # of controllers.pool.outcome, which knows of jobs
+        self.taken: Taken | None = None
+        self.launched: Launched | None = None
         self.size = 0.0
         self.seconds = self.start_s = self.end_s = self.rank_s = 0.0
 
@@ -138,7 +143,7 @@ class Job:
     @property
     def waits_for_values(self) -> Iterator[Job]:
         """The jobs whose results are among its arguments."""
-        for given in (*self.args, *self.kwargs.values()):
+        for given in (*self.args, *self.kwargs.values()) if self.kwargs else self.args:
             if isinstance(given, TaskFuture):
                 yield given.job
 

@@ -35,8 +35,8 @@ class KnownLaunches:
     def key(job: Job, tiles: Mapping[Datum, Tile], numbers: Mapping[str, Any]) -> Key:
         """What a launch depends on; of numbers their bits, too."""
         of_tiles = [
-            (one.name, one.role, id(tiles[one.datum]), one.origin.__array_interface__["data"][0],
-             one.origin.shape, one.origin.strides)
+            (one.name, one.role, id(tiles[one.datum]), one.at.address, one.origin.shape,
+             one.origin.strides)
             for one in job.touches
         ]  # fmt: skip
         of_numbers = [(name, type(value), repr(value)) for name, value in numbers.items()]

@@ -23,6 +23,10 @@ MOST_TURNS = 64     # of jobs, by which the next ones are foreseen
 class Side(Protocol):
     """What does the jobs of a lane."""
 
+    def begin(self, job: Job) -> bool:
+        """Start it, if nothing has to be waited for; whether it was."""
+        ...
+
     def run(self, job: Job) -> tuple[Any, float]:
         """Do it: what it returns, and how many seconds it took without transfers."""
         ...
@@ -34,8 +38,8 @@ class Lane:
 
     device: None of the host.  cores: of the host that each of its kernels takes.  n_threads: jobs
     that are done at once.  memory: where its jobs compute.  unit: what the arbiter calls its
-    device; "" where that is made of cores.  bells: of threads with nothing to do.
-    overheads: of the newest jobs, in seconds.
+    device; "" where that is made of cores.  begun: what was started by who submitted it, for a
+    thread to end.  bells: of threads with nothing to do.  overheads: of the newest jobs, in s.
     """
 
     number: int
@@ -47,6 +51,7 @@ class Lane:
     memory: int = HOST_MEMORY
     unit: str = ""
     ready: list[tuple[float, int, Job]] = field(default_factory=list)
+    begun: Job | None = None
     running: dict[Job, float] = field(default_factory=dict)     # since when, in seconds
     overheads: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_TURNS))
     bells: list[Bell] = field(default_factory=list)

@@ -76,6 +76,14 @@ class Memories:
                 if touch.reads:
                     self.bring(touch.datum, memory, touch.box)
 
+    def are_there(self, touches: Iterable[Touch], memory: int) -> bool:
+        """Whether a task can compute there without waiting for cells or for room."""
+        return not self._executors or all(
+            not touch.datum.coming and (memory == HOST_MEMORY or memory in touch.datum.tiles)
+            and not (touch.reads and touch.datum.newest.stale(memory, touch.box).n_cells)
+            for touch in touches
+        )
+
     def after(
         self, touches: Iterable[Touch], memory: int, replicas: Replicas | None = None
     ) -> None:

@@ -62,14 +62,13 @@ class Pool:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._forecast = Forecast(estimates, self._share.n, self._lanes, self._memories)
-        self._crew = Crew(self._lanes, self._lock, self._forecast, self._do, self._share.rest)
+        self._crew = Crew(self._lanes, self._lock, self._forecast, self._share, self._do)
         self._submissions = Submissions(self._lanes)
         parts = self._submissions, self._forecast, self._memories
         self._composites = Composites(self, *parts, self._share, self._enter, self._lock)
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
-        self._n_submitted = self._n_over = 0
-        self._closed = False
+        self._n_submitted, self._n_over, self._closed = 0, 0, False
 
     def __repr__(self) -> str:
         return f"<pool of {self._share.n} cores{''.join(f', {x.name}' for x in self._lanes[1:])}>"
@@ -215,20 +214,21 @@ class Pool:
         home.exception(timeout)
 
     def _do(self, job: Job) -> None:
-        """In a thread: do a job that is ready."""
-        assert job.way is not None, "a job that was placed"
-        lane, variant = job.way.lane, job.way.variant
-        value, error, seconds = None, None, 0.0
+        """In a thread: do a job that is ready, or the rest of one that was begun."""
+        way, value, error, seconds = job.way, None, None, 0.0
+        assert way is not None, "a job that was placed"
         start = end = time.perf_counter_ns()
         try:
-            with self._share.held(job.way, job.lanes, job.task.name) as (job.cores, job.lanes):
-                start = time.perf_counter_ns()
-                try:
-                    value, seconds = lane.side.run(job)
-                finally:
-                    end = time.perf_counter_ns()
+            taken = job.taken or self._share.take(way, job.lanes, job.task.name)
+            job.cores, job.lanes = taken.found
+            start = job.launched.start if job.launched else time.perf_counter_ns()
+            try:
+                value, seconds = way.lane.side.run(job)
+            finally:
+                end = time.perf_counter_ns()
+                self._share.give(taken)
         except BaseException as found:
-            error = TaskError.of(found, job.task.name, variant.name, job.where)
+            error = TaskError.of(found, job.task.name, way.variant.name, job.where)
         self._over(job, value, error, seconds, (start, end))
 
     def _over(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from controllers.arbiter import Arbiter, Kept, Lease, OwnedNodes, Want, node_cores
@@ -26,6 +26,15 @@ class Others(NamedTuple):
 
     lanes: frozenset[int]
     cores: int
+
+
+class Taken(NamedTuple):
+    """What a task has: `got` of the pool, `lease` for these `wants`; `found` is what it may use."""
+
+    got: Got
+    found: Got
+    wants: list[list[Want]]
+    lease: Lease | None
 
 
 class Share:
@@ -56,9 +65,8 @@ class Share:
             arbiter = Arbiter.of_nobody()
         self._kept = Kept(arbiter)
 
-    @contextmanager
-    def held(self, way: Way, foreseen: Sequence[Lane], what: str) -> Iterator[Got]:
-        """The cores that a task has in the block, and lanes whose devices a function has.
+    def take(self, way: Way, foreseen: Sequence[Lane], what: str) -> Taken:
+        """The cores that a task has until `give`, and lanes whose devices a function has.
 
         Nothing else is done on its devices, here or by other processes.  What computations of this
         process hold they share with its tasks.  foreseen: the lanes that are best.
@@ -70,17 +78,34 @@ class Share:
             own = units_of(held) if held else _NOTHING
             wants = self._wants(claim, got, own)
             lease = self._leased(wants, what) if wants else None
-            try:
-                given = () if lease is None else lease.units
-                found = got if wants and lease is None else self._of_units(given, got, own)
-                if len(found.lanes) < len(got.lanes):
-                    got = self._without(got, found.lanes)
-                yield found if way.among or not found.lanes else Got(found.cores)
-            finally:
-                if lease is not None:
-                    self._kept.put(wants, lease)
-        finally:
+            given = () if lease is None else lease.units
+            found = got if wants and lease is None else self._of_units(given, got, own)
+            if len(found.lanes) < len(got.lanes):
+                got = self._without(got, found.lanes)
+        except BaseException:
             self._budget.give(got)
+            raise
+        return Taken(got, found if way.among or not found.lanes else Got(found.cores), wants, lease)
+
+    def take_now(self, way: Way) -> Taken | None:
+        """The same of a kernel, where that needs no waiting and nobody to be asked; else None."""
+        got = None if held_here() else self._budget.take_now(way.claim)
+        if got is None:
+            return None
+        wants = self._wants(way.claim, got, _NOTHING)
+        lease = self._kept.take_idle(wants) if wants else None
+        if wants and lease is None:
+            self._budget.give(got)
+            return None
+        return Taken(got, Got(got.cores), wants, lease)
+
+    def give(self, taken: Taken) -> None:
+        """Others may have it."""
+        try:
+            if taken.lease is not None:
+                self._kept.put(taken.wants, taken.lease)
+        finally:
+            self._budget.give(taken.got)
 
     def _leased(self, wants: Sequence[Sequence[Want]], what: str) -> Lease | None:
         try:

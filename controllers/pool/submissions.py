@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from controllers.controller.access import ArrayAccess
+from controllers.pool.calls import Call, Calls, looked_at, nbytes_of
 from controllers.pool.cut import PartAccess
 from controllers.pool.data import Data, Touch
 from controllers.pool.job import Job, Owner, TaskFuture
@@ -16,6 +17,7 @@ from controllers.pool.lane import Lane
 from controllers.pool.task import Task
 from controllers.pool.task import task as task_of
 from controllers.pool.variant import Body
+from controllers.pool.way import Way
 from controllers.pool.ways import Ways
 
 MOST_FUNCTIONS = 256    # that were given as they are
@@ -26,6 +28,7 @@ class Submissions:
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         self.data = Data()
+        self._calls = Calls()
         self._ways = Ways(lanes)
         self._functions: OrderedDict[Any, Task] = OrderedDict()
         self._n_made = 0
@@ -39,31 +42,40 @@ class Submissions:
         size: how much it has to do, where that is known.
         """
         task = self._task(given)
-        named = task.named(args, kwargs)
-        touches: list[Touch] = []
-        values: list[Any] = []
-        for name, value in named:
+        key, arrays = looked_at(task, args, kwargs)
+        call = self._calls.get(key, arrays)
+        if call is not None:
+            touches, may_run, nbytes = call.touches(arrays), call.may_run, call.nbytes
+        else:
+            touches, may_run = self._looked(task, args, kwargs, owner)
+            nbytes = nbytes_of(touches)
+            if key is not None:
+                self._calls.add(key, Call.of(touches, may_run), task, arrays)
+        job = Job(self._n_made, task, args, kwargs, touches, owner)
+        self._n_made += 1
+        job.may_run = may_run
+        if size is not None:
+            job.size = size
+        else:
+            job.size = nbytes if task.size is None else float(task.size(*args, **kwargs))
+        return job
+
+    def _looked(
+        self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner
+    ) -> tuple[list[Touch], list[Way]]:
+        """What a task touches, and in which ways it can be done."""
+        touches, has_futures = list[Touch](), False
+        for name, value in task.named(args, kwargs):
             if isinstance(value, np.ndarray):
                 value = ArrayAccess(value, task.roles.get(name, "in"))
             if isinstance(value, ArrayAccess):
                 origin = value.whole if isinstance(value, PartAccess) else None
                 touches.append(self.data.touch(name, value.array, value.role, origin))
-            elif isinstance(value, TaskFuture) and value.owner is not owner:
-                raise ValueError(f"{value!r} is of another pool; give its result()")
-            values.append(value)
-        n = len(args)
-        by_name = dict(zip((name for name, _ in named[n:]), values[n:]))
-        job = Job(self._n_made, task, values[:n], by_name, touches, owner)
-        self._n_made += 1
-        futures = any(isinstance(value, TaskFuture) for value in values)
-        job.may_run = self._ways.of(task, touches, has_futures=futures)
-        if size is not None:
-            job.size = size
-        elif task.size is not None:
-            job.size = float(task.size(*args, **kwargs))
-        else:
-            job.size = float(sum(touch.view.nbytes for touch in touches))
-        return job
+            elif isinstance(value, TaskFuture):
+                has_futures = True
+                if value.owner is not owner:
+                    raise ValueError(f"{value!r} is of another pool; give its result()")
+        return touches, self._ways.of(task, touches, has_futures=has_futures)
 
     def _task(self, given: Task | Body) -> Task:
         if isinstance(given, Task):

@@ -10,6 +10,7 @@ import numpy as np
 from controllers.estimates.task_key import TaskKey, Work
 from controllers.pool.budget import Claim
 from controllers.pool.data import Touch
+from controllers.pool.executions import Executions
 from controllers.pool.lane import Lane
 from controllers.pool.variant import Variant
 
@@ -18,16 +19,17 @@ class Way:
     """A variant in a lane, and under which key its times are kept.
 
     among: the lanes of the devices of which a function is given some.
-    tried: whether the forecast has sent a job there already.
+    tried: whether the forecast has sent a job there already.  executions: what it knows of it.
     """
 
-    __slots__ = ("variant", "lane", "key", "tried", "among", "claim", "name")
+    __slots__ = ("variant", "lane", "key", "tried", "among", "claim", "name", "executions")
 
     def __init__(
         self, task: str, variant: Variant, lane: Lane, among: tuple[Lane, ...] = ()
     ) -> None:
         self.variant, self.lane, self.tried, self.among = variant, lane, False, among
         self.name = f"{variant.name} on {lane.name}"
+        self.executions: Executions | None = None
         if lane.device is not None:
             self.key = TaskKey.of(task, variant.name, lane.device)
             self.claim = Claim(0, 0, (lane,), 1, 1)

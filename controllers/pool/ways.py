@@ -29,7 +29,7 @@ class Ways:
         functions = [way for way in ways if way.lane.device is None]
         usable = ways
         if len(functions) < len(ways):
-            if _overlap(touches) or not all(one.datum.relative(one.origin) for one in touches):
+            if _overlap(touches) or any(one.at.geometry is None for one in touches):
                 usable = functions
             elif has_futures:   # what they give may be arrays, which kernels do not take
                 usable = functions or ways

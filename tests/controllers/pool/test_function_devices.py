@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mpi_jobs import HANGS_S, run_ranks
+from shared import held as held_of
 
 import controllers as ct
 from controllers.arbiter import Arbiter, Want
@@ -158,14 +159,14 @@ def test_as_many_devices_as_others_leave_are_given(arbiter: Arbiter) -> None:
     pool = Share(2, lanes, SerialCommunicator(), None)
     way = way_of(lanes, (1, 2))
     other = arbiter.acquire([[Want((devices[0].name,))]])
-    with pool.held(way, lanes[1:3], "flow") as (cores, found):
+    with held_of(pool, way, lanes[1:3], "flow") as (cores, found):
         assert (cores, found) == (1, (lanes[2], lanes[3]))   # the first one is not free
         held = {unit for one in arbiter.holders() for unit in one.units}
         assert {one.name for one in devices} <= held
         with pool._budget.held(Claim(0, 0, tuple(lanes[1:]), 1, 3)) as rest:
             assert rest.lanes == (lanes[1],)
     other.release()
-    with pool.held(way, (lanes[2],), "flow") as (_, found):
+    with held_of(pool, way, (lanes[2],), "flow") as (_, found):
         assert found == (lanes[2], lanes[1])    # what is foreseen first
     pool.close()
 
@@ -177,12 +178,12 @@ def test_what_another_process_takes_meanwhile_is_given_back(arbiter: Arbiter) ->
     pool = Share(1, lanes, SerialCommunicator(), None)
     held = arbiter.acquire([[Want((devices[0].name,))]])
     pool._ordered = lambda claim, foreseen: claim   # type: ignore[method-assign]
-    with pool.held(way_of(lanes, (1, 2)), (), "flow") as (_, found):
+    with held_of(pool, way_of(lanes, (1, 2)), (), "flow") as (_, found):
         assert found == (lanes[2],)
         with pool._budget.held(Claim(0, 0, (lanes[1],), 1, 1)) as got:
             assert got.lanes == (lanes[1],)
     held.release()
-    with pool.held(way_of(lanes, (2, 2)), (), "flow") as (_, found):
+    with held_of(pool, way_of(lanes, (2, 2)), (), "flow") as (_, found):
         assert found == (lanes[1], lanes[2])
     pool.close()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mpi_jobs import HANGS_S, run_ranks
+from shared import held
 
 import controllers as ct
 from controllers.arbiter import Arbiter, Want, node_cores, unit_of
@@ -155,7 +156,7 @@ def test_an_accelerator_is_leased_to_one_task_at_a_time(arbiter: Arbiter) -> Non
     task.variant(ct.Kernel.of("product", "__kernel void product(BOX) { CELL; }"))
     way = Way("product", task.variants[0], lane)
     shares = [share.Share(1, [lane], SerialCommunicator(), None) for _ in range(2)]
-    with shares[0].held(way, (), "a product") as got:
+    with held(shares[0], way, (), "a product") as got:
         assert got == Got(0)
         assert [(h.units, h.what) for h in arbiter.holders()] == [((unit_of(gpu),), "a product")]
         waiting = arbiter.request([[Want((unit_of(gpu),))]])
@@ -163,7 +164,7 @@ def test_an_accelerator_is_leased_to_one_task_at_a_time(arbiter: Arbiter) -> Non
     shares[0].rest()
     assert waiting.poll() is not None
     waiting.cancel()
-    with shares[1].held(way, (), "another"):
+    with held(shares[1], way, (), "another"):
         assert [h.what for h in arbiter.holders()] == ["another"]
     for one in shares:
         one.close()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Executions of one kind in one pool: the estimator is told of them, and its answers are kept."""
+from __future__ import annotations
+
+from controllers.estimates.estimate import Estimate
+from controllers.estimates.estimates import ENOUGH, Estimates
+from controllers.estimates.history import History
+from controllers.estimates.task_key import Case, TaskKey, Work
+
+MOST_BUFFERED = 8   # newest executions that the estimator is told at once
+MOST_FOUND = 1024   # estimates that are remembered
+
+
+class Executions:
+    """Those of one key, for who holds the pool's lock.
+
+    The estimator is told of them when there are a quarter more: it looks for how times grow with
+    sizes then, which takes milliseconds.
+    """
+
+    def __init__(self, estimates: Estimates, key: TaskKey) -> None:
+        self._estimates, self._key = estimates, key
+        self._n = 0
+        self._next = 1      # number of them at which the estimator is told
+        self._untold: list[tuple[Case, float, Work | None]] = []
+        self._loaded = False
+        self._first: tuple[Case, float, Work | None] | None = None
+        self._found: dict[tuple[float, int], Estimate | None] = {}
+
+    def add(self, case: Case, seconds: float, work: Work | None = None) -> None:
+        """One more has taken so long."""
+        self._n += 1
+        self._untold.append((case, seconds, work))
+        del self._untold[:-MOST_BUFFERED]
+
+    def add_of_kernel(self, case: Case, seconds: float, work: Work | None) -> None:
+        """The same; the first one loads the kernel, too: it counts only if no other one follows."""
+        if self._loaded:
+            self._first = None
+            self.add(case, seconds, work)
+        else:
+            self._loaded, self._first = True, (case, seconds, work)
+
+    def add_first(self) -> None:
+        """No other one will follow."""
+        if self._first is not None:
+            self.add(*self._first)
+            self._first = None
+
+    def estimate(self, size: float, units: int) -> Estimate | None:
+        """How long one takes, by the estimator; None where nothing is known."""
+        if self._n >= self._next:
+            self._next = self._n + max(1, self._n // 4)
+            self.tell()
+            self._found.clear()
+        case = size, units
+        if case not in self._found:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            self._found[case] = self._estimates.estimate(self._key, Case(size, units))
+        return self._found[case]
+
+    def tell(self) -> None:
+        """Tell the estimator now."""
+        for execution in self._untold:
+            self._estimates.add(self._key, *execution)
+        self._untold.clear()
+
+    def history(self) -> History:
+        """All that is known of them."""
+        self.tell()
+        return self._estimates.history(self._key)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there was ever one."""
+        return self._estimates.knows(self._key)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there are so few that all of them may have been disturbed."""
+        return max(self._n, self._estimates.n_kept(self._key)) < ENOUGH
+
+    @property
+    def stamp(self) -> int:
+        """Another number when estimates have changed."""
+        return self._next if self._n < self._next else -self._n

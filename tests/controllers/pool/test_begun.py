@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Kernels that who submits them enqueues, and calls that are remembered."""
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi_jobs import HANGS_S
+
+import controllers as ct
+from controllers.controller.commands import Commands
+from controllers.pool import crew
+from controllers.pool.pool import Pool
+
+more = ct.Task("more", ("y", "by"), roles={"y": "updating"})
+more.variant(ct.Kernel.of("more", """
+    __kernel void more(__global float *y, TILE(y), BOX, const float by)
+    { CELL; HERE(y) += by; }""", roles={"y": "updating"}))
+
+
+@ct.task(roles={"y": "updating"})
+def waits(y: Any, free: threading.Event) -> None:
+    assert free.wait(HANGS_S)
+
+
+class Watched:
+    """Which threads enqueue launches; `error` is raised in place of the next one."""
+
+    def __init__(self, pool: Pool, patch: pytest.MonkeyPatch) -> None:
+        self.lane, self.threads = pool._lanes[1], list[threading.Thread]()
+        self.error: BaseException | None = None
+        issue = Commands.issue
+
+        def noted(commands: Commands, *given: Any) -> Any:
+            self.threads.append(threading.current_thread())
+            if self.error is not None:
+                error, self.error = self.error, None
+                raise error
+            return issue(commands, *given)
+
+        patch.setattr(Commands, "issue", noted)
+
+    def idle(self) -> None:
+        """The device's thread has nothing to do, and the lease of its cores lies idle."""
+        until_s = time.monotonic() + HANGS_S
+        while not self.lane.bells:
+            assert time.monotonic() < until_s
+            time.sleep(1e-3)
+
+
+@pytest.fixture(params=[True, False])
+def pool(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Pool]:
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+    monkeypatch.setattr(crew, "REST_S", HANGS_S)    # until leases are given back
+    with ct.tasks("cpu/1", cores=2, zero_copy=request.param) as made:
+        yield made
+
+
+def test_a_known_kernel_for_an_idle_device_is_enqueued_by_who_submits_it(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, y, here = Watched(pool, monkeypatch), np.zeros(9, np.float32), threading.main_thread()
+    for n in range(4):
+        pool.submit(more, y, 2).exception(HANGS_S)
+        watched.idle()
+        assert (watched.threads[-1] is here) == (n > 0), "the first one is bound by its thread"
+    pool.submit(more, y, 3).exception(HANGS_S)
+    assert watched.threads[-1] is not here, "a number that is new"
+    watched.idle()
+    free = threading.Event()
+    before = pool.submit(waits, y, free)
+    last = pool.submit(more, y, 2)
+    free.set()
+    assert last.exception(HANGS_S) is before.exception(HANGS_S) is None
+    assert watched.threads[-1] is not here, "it had to wait"
+    assert len(watched.threads) == 6
+    pool.wait()
+    assert (y == 13).all()
+
+
+def test_an_error_of_a_launch_is_the_futures_whoever_enqueues_it(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, y = Watched(pool, monkeypatch), np.zeros(9, np.float32)
+    pool.submit(more, y, 2).result(HANGS_S)
+    watched.idle()
+    watched.error = RuntimeError("no room")
+    failed, after = pool.submit(more, y, 2), pool.submit(more, y, 2)
+    assert watched.threads[1] is threading.main_thread()
+    error = failed.exception(HANGS_S)
+    assert isinstance(error, ct.TaskError) and error.__cause__ is not None
+    assert "no room" in str(error.__cause__) and error.device == watched.lane.name
+    assert isinstance(after.exception(HANGS_S), ct.TaskError), "it reads what is spoilt"
+    watched.idle()
+    assert not failed.cancel() and pool._share._budget._free == 2
+    z = np.zeros(9, np.float32)
+    pool.submit(more, z, 1).result(HANGS_S)
+    assert (z == 1).all()
+
+
+def test_what_is_known_of_calls_goes_with_their_arrays_and_tasks(pool: Pool) -> None:
+    known = pool._submissions._calls._known
+    base = np.zeros((4, 6), np.float32)
+    view = base[1:3]
+    mine = ct.Task("mine", ("y",), roles={"y": "updating"})
+    mine.variant(lambda y: y.__iadd__(1))
+    for _ in range(3):
+        pool.submit(mine, view).result(HANGS_S)
+        pool.submit(np.sum, view, 0).result(HANGS_S)
+    assert len(known) == 2 and (base[1:3] == 3).all() and not base[0].any()
+    pool.wait()
+    del mine
+    gc.collect()
+    assert len(known) == 1, "the function is numpy's"
+    del view
+    gc.collect()
+    assert not known
+
+
+def test_an_array_that_was_changed_is_looked_at_anew(pool: Pool) -> None:
+    y = np.zeros(12, np.float32)
+    whole = pool.submit(more, y, 1)
+    assert whole.result(HANGS_S) is None
+    y.shape = (3, 4)
+    pool.submit(more, y, 1).result(HANGS_S)
+    y.dtype = np.int32      # type: ignore[misc]
+    with pytest.raises(ValueError, match="one dtype"):
+        pool.submit(more, y, 1)
+    y.dtype = np.float32    # type: ignore[misc]
+    assert (y == 2).all()
+    y.flags.writeable = False
+    with pytest.raises(ValueError, match="writeable"):
+        pool.submit(more, y, 1)
+
+
+def test_roles_that_are_said_in_the_call_are_another_call(pool: Pool) -> None:
+    a, b = np.ones(5), np.zeros(5)
+    for _ in range(3):
+        pool.submit(np.copyto, ct.writing(b), a)
+        with pytest.raises(ct.TaskError, match="read-only"):
+            pool.submit(np.copyto, b, a).result(HANGS_S)
+    pool.submit(np.add, a, a, out=ct.writing(b)).result(HANGS_S)
+    assert (b == 2).all()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Shares of which nobody is sure are several parts, of which who is early takes the small ones."""
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi_jobs import HANGS_S
+
+import controllers as ct
+from controllers.estimates.estimates import Estimates
+from controllers.estimates.task_key import Case
+from controllers.pool.pool import Pool
+from controllers.pool.way import Way
+from hitmap.comm import SerialCommunicator
+
+N_ROWS, WIDTH = 128, 8
+WHOLE_S = 0.4
+PLUS = ct.Kernel.of("plus", """
+    __kernel void plus(__global double *y, TILE(y), BOX) { CELL; HERE(y) += 1; }""",
+                    roles={"y": "updating"})  # fmt: skip
+SURE, UNSURE = (1.0, 1.0, 1.0, 1.0), (0.6, 0.8, 1.2, 1.4)
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+
+
+def task_of(host: Any, device: Any = PLUS) -> ct.Task:
+    made = ct.Task("plus", ("y",), roles={"y": "updating"})
+    made.variant(host)
+    made.variant(device)
+    return made
+
+
+@contextmanager
+def knowing(task: ct.Task, scatter: tuple[float, ...]) -> Iterator[Pool]:
+    """A pool of two sides that have each done all of a task in such times, and parts of it."""
+    estimates = Estimates(None)
+    with Pool("cpu/1", 2, True, None, False, estimates, SerialCommunicator()) as pool:
+        for variant, lane in zip(task.variants, pool._lanes):
+            key = Way(task.name, variant, lane).key
+            for part in (0.25, 0.5, 0.75, 1.0):
+                for factor in scatter:
+                    size = part * N_ROWS * WIDTH * 8
+                    estimates.add(key, Case(size), WHOLE_S * part * factor)
+        yield pool
+
+
+def plus_on_host(y: Any) -> None:
+    y += 1
+
+
+@pytest.mark.parametrize(("scatter", "n_parts"), [(SURE, 1), (UNSURE, 5)])
+def test_a_share_is_cut_as_far_as_its_estimate_is_unsure(
+    scatter: tuple[float, ...], n_parts: int
+) -> None:
+    task, y = task_of(plus_on_host), np.zeros((N_ROWS, WIDTH))
+    with knowing(task, scatter) as pool:
+        pool._crew._stolen = lambda lane: None  # type: ignore[method-assign]
+        pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y).result(HANGS_S)
+        sent = [one.way for one in pool.report().decisions if one.task == "plus"]
+        assert len(sent) == 2 * n_parts
+        assert sum("the host" in way for way in sent) == n_parts
+        pool.submit(ct.hybrid(task, cut={"y": ct.Row}, shares=(1, 1)), y).result(HANGS_S)
+        sent = [one.way for one in pool.report().decisions if one.task == "plus"]
+        assert len(sent) == 2 * n_parts + 2, "shares that are fixed are not cut"
+    assert (y == 2).all()
+
+
+def test_functions_of_items_are_not_bound_to_many_sizes() -> None:
+    @ct.each
+    def squared(x: ct.Row) -> dict:  # type: ignore[type-arg]
+        return {"y": x * x}
+
+    task = ct.Task("plus", ("y", "x"), roles={"y": "writing"})
+    task.variant(lambda y, x: np.multiply(x, x, out=y))
+    task.variant(squared)
+    x = np.full((N_ROWS, WIDTH), 3.0)
+    y = np.zeros_like(x)
+    with knowing(task, UNSURE) as pool:
+        pool._crew._stolen = lambda lane: None  # type: ignore[method-assign]
+        pool.submit(ct.hybrid(task, cut={"y": ct.Row, "x": ct.Row}), y, x).result(HANGS_S)
+        assert len([one for one in pool.report().decisions if one.task == "plus"]) == 2
+    assert (y == 9).all()
+
+
+def test_who_is_early_does_the_small_parts_of_who_is_late() -> None:
+    free = threading.Event()
+
+    def late(y: Any) -> None:
+        assert free.wait(HANGS_S)
+        y += 1
+
+    task, y = task_of(late), np.zeros((N_ROWS, WIDTH))
+    with knowing(task, UNSURE) as pool:
+        future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
+        until_s = time.monotonic() + HANGS_S
+        while pool.report().n_stolen < 1 and time.monotonic() < until_s:
+            time.sleep(1e-3)
+        free.set()
+        assert future.exception(HANGS_S) is None and pool.report().n_stolen >= 1
+    assert (y == 1).all()

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""What two sides of a hybrid task do together, over what each does alone.
+
+    python tools/measure_sides.py [--device gpu] [--cores N] [--private] [--ratios 1 3 10 100]
+                                  [--milliseconds 30] [--rounds 7] [--pause [DRIFT]] [--out f.json]
+
+A task whose whole takes the first side so many milliseconds, and the second one so many times as
+long: the rate of both over the sum of those alone, in turns, and over that of the better one.
+The sides are a device and the cores that it leaves: all beside a GPU, without those that it
+computes with where it is (part of) a CPU.  Of two devices (`--device cpu/1,1`) they are the sides,
+of which the second one is slowed: it does the same several times over.
+--pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
+machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # cores are the pool's
+
+import numpy as np
+from measure_tasks import TURNS, TURNS_EACH, WIDTH, Array, opened, turned_on_host
+
+import controllers as ct
+from controllers.pool.hybrid import Hybrid
+from controllers.pool.pool import Pool
+
+N_ROWS = 64
+WARM = 24       # until shares are found, and times are seldom fitted anew
+
+
+class Work:
+    """A task for both sides, and the pool in which the second one is alone, if these are cores."""
+
+    def __init__(self, given: argparse.Namespace, pool: Pool, cores: Pool | None) -> None:
+        self.pool, self.cores, self._pause = pool, cores, given.pause
+        width = WIDTH if given.pause is None else 16
+        self._x, self._arrays = np.full((N_ROWS, width), 0.3), dict[object, Array]()
+        self._draw = np.random.default_rng(1)
+        self.slow = {1: 1.0, 2: 1.0}        # how many times as slow a side is just now
+        self.row_s = {1: 0.0, 2: 0.0}       # for which sides wait
+        self.again = 1                      # what the second device does over, to be slowed
+        for lane in pool._lanes[1:]:
+            self._delay(lane.side, lane.number)
+
+    def wait(self, side: int, n_rows: int) -> None:
+        """As long as so many rows would take."""
+        time.sleep(n_rows * self.row_s[side] * self.slow[side])
+
+    def task(self, name: str, sides: Sequence[int]) -> ct.Task:
+        """For some of the sides; times are kept by the name."""
+        made = ct.Task(name, ("x", "n", "again", "on_host", "none"), roles={"x": "updating"})
+        if 1 in sides or self.cores is None:
+            made.variant(TURNS)
+        if 2 in sides and self.cores is not None:
+            made.variant(turned_on_host if self._pause is None else self._on_cores)
+        return made
+
+    def alone(self, name: str, side: int) -> Hybrid:
+        """A task for one of them."""
+        shares = None if self.cores is not None else (2.0 - side, side - 1.0)
+        return ct.hybrid(self.task(f"{name} {side}", [side]), cut={"x": ct.Row}, shares=shares)
+
+    def _on_cores(self, x: Array, n: int, again: int, on_host: int, none: int) -> None:
+        self.wait(2, len(x))
+
+    def _delay(self, side: Any, number: int) -> None:
+        """Have launches of a device wait, too, or be done over."""
+        work, launched = self, side._launched
+
+        class Delayed:
+            def __init__(self, job: Any, *given: Any) -> None:
+                self._all, self._job = [launched(job, *given)], job
+                if number == 2:
+                    self._all += [launched(job, *given) for _ in range(work.again - 1)]
+                self.start = self._all[0].start
+
+            def wait(self) -> float:
+                begin_s = time.perf_counter()
+                for one in self._all:
+                    one.wait()
+                low, high = self._job.rows or (0, N_ROWS)
+                work.wait(number, high - low)
+                return time.perf_counter() - begin_s
+
+        side._launched, side.begin = Delayed, lambda job: False
+
+    def drawn(self) -> None:
+        """New speeds."""
+        if self._pause:
+            self.slow = {side: float(self._draw.uniform(1, self._pause)) for side in (1, 2)}
+
+    def timed(self, task: Any, again: int, on_host: int, pool: Pool) -> float:
+        """Seconds; each task has cells of its own, or they would move from side to side."""
+        x = self._arrays.setdefault(id(task), self._x.copy())
+        begin_s = time.perf_counter()
+        error = pool.submit(task, x, TURNS_EACH, again, on_host, 0).exception()
+        assert error is None, error
+        took_s = time.perf_counter() - begin_s
+        pool._share.rest()      # or the other pool would leave alone what this one has leased
+        return took_s
+
+
+def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, float]:
+    """Of tasks of which the first side is so many times as fast as the second one."""
+    name, first_s = f"turns, 1:{ratio:g}", given.milliseconds / 1e3
+    second = work.cores or work.pool
+    alone = [work.alone(name, side) for side in (1, 2)]
+    both = ct.hybrid(work.task(f"{name} both", [1, 2]), cut={"x": ct.Row})
+    again = on_host = 1
+    work.again = 1 if given.pause is not None or work.cores else max(1, round(ratio))
+    if given.pause is not None:
+        work.row_s = {1: first_s / N_ROWS, 2: ratio * first_s / N_ROWS}
+    else:
+        took_s = 0.0
+        while took_s < first_s / 3:     # so that its start counts little
+            again *= 2
+            took_s = min(work.timed(alone[0], again, 0, work.pool) for _ in range(3))
+        again = max(1, round(first_s * again / took_s))
+    if given.pause is None and work.cores is not None:
+        host_s = min(work.timed(alone[1], 0, 8, second) for _ in range(3)) / 8
+        on_host = max(1, round(ratio * first_s / host_s))
+    for _ in range(WARM):
+        work.drawn()
+        work.timed(both, again, on_host, work.pool)
+    found = []
+    for number in range(given.rounds):
+        work.drawn()
+        first = work.timed(alone[0], again, on_host, work.pool)
+        if ratio <= 10 or not number:
+            other = work.timed(alone[1], again, on_host, second)
+        found.append((first, other, work.timed(both, again, on_host, work.pool)))
+    sums = [1 / two / (1 / one + 1 / other) for one, other, two in found]
+    one_s, other_s, both_s = (median(some) for some in zip(*found))
+    return {
+        "first alone": one_s, "second alone": other_s, "both": both_s,
+        "of the sum": median(sums), "least": min(sums), "most": max(sums),
+        "over the better one": min(one_s, other_s) / both_s,
+    }  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="gpu")
+    parser.add_argument("--cores", type=int)
+    parser.add_argument("--private", action="store_true")
+    parser.add_argument("--ratios", type=float, nargs="+", default=[1, 3, 10, 100])
+    parser.add_argument("--milliseconds", type=float, default=30)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--pause", type=float, nargs="?", const=1.0, metavar="DRIFT")
+    parser.add_argument("--out")
+    given = parser.parse_args(arguments)
+    n_cores, found = given.cores or len(os.sched_getaffinity(0)), {}
+    with opened(given) as pool:
+        left = max(1, n_cores - sum(lane.cores for lane in pool._lanes))
+        with ct.tasks((), cores=left) as beside:
+            work = Work(given, pool, None if len(pool._lanes) > 2 else beside)
+            for ratio in given.ratios:
+                found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio)
+                listed = ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
+                print(f"1:{ratio:g}: {listed}", flush=True)
+    if given.out:
+        with open(given.out, "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
