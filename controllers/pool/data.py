@@ -21,6 +21,7 @@ from controllers.device.event import Event
 from controllers.memory.history import History
 from controllers.memory.tile import Tile
 from controllers.pool.newest import Newest
+from controllers.program.items import ArrayKind
 from hitmap.region import Region
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -156,6 +157,11 @@ class Touch(NamedTuple):
     @property
     def writes(self) -> bool:
         return self.role != "in"
+
+    @property
+    def kind(self) -> ArrayKind:
+        """As a function of items knows the array."""
+        return ArrayKind(self.view.shape, self.view.dtype.name)
 
 
 class Data:

@@ -54,7 +54,7 @@ class ItemRuns:
                 f"{', '.join(function.parameters.numbers) or 'none'}"
             )
         inputs = {name: given[name] for name in function.parameters.uses}
-        kinds = tuple((name, _kind(touch)) for name, (touch, _) in inputs.items())
+        kinds = tuple((name, touch.kind) for name, (touch, _) in inputs.items())
         key = function, kinds
         if key not in self._bound:
             self._bound[key] = self._made(function, dict(kinds))
@@ -125,8 +125,3 @@ class ItemRuns:
         for run, _ in self._bound.values():
             run.close()
         self._bound.clear()
-
-
-def _kind(touch: Touch) -> ArrayKind:
-    return ArrayKind(touch.view.shape, touch.view.dtype.name)
-

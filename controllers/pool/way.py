@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from controllers.estimates.task_key import TaskKey, Work
+from controllers.language.each import Each
 from controllers.pool.budget import Claim
 from controllers.pool.data import Touch
 from controllers.pool.executions import Executions
@@ -46,20 +47,34 @@ class Way:
             return max(n_devices, self.variant.devices[0])
         return cores if self.lane.device is None else max(1, self.lane.cores)
 
-    def work(self, touches: Iterable[Touch]) -> Work | None:
-        """What a kernel reads and writes of arrays; a function of the host says nothing of it."""
+    def work(self, touches: Sequence[Touch]) -> Work | None:
+        """What a kernel reads and writes of arrays, and what it does, where it is traced.
+
+        A function of the host says nothing of it.
+        """
         if self.lane.device is None:
             return None
         nbytes = sum(
             one.box.n_cells * one.datum.dtype.itemsize * (one.reads + one.writes)
             for one in touches
         )
-        return Work(nbytes=float(nbytes))
+        body = self.variant.body
+        flops = _flops(body, touches) if isinstance(body, Each) else 0
+        return Work(float(nbytes), float(flops))
 
     def words(self, cores: int, lanes: Sequence[Lane]) -> str:
         """It with so many cores, and the devices of these lanes, for people."""
         where = with_devices(self.name, [lane.name for lane in lanes]) if lanes else self.name
         return f"{where} x {cores}" if cores > 1 else where
+
+
+def _flops(function: Each, touches: Sequence[Touch]) -> int:
+    """Arithmetic operations of a function of items; 0 for what it cannot be traced with."""
+    named = {one.name: one for one in touches}
+    try:
+        return function.lowered({name: named[name].kind for name in function.parameters.uses}).flops
+    except Exception:   # a user's: it is raised where the task is done, too, which tells of it
+        return 0
 
 
 def with_devices(where: str, names: Sequence[str]) -> str:

@@ -144,6 +144,17 @@ class Items(Element):
         return tuple(found)
 
     @cached_property
+    def flops(self) -> int:
+        """Arithmetic operations for one item, each element of a reduction being one."""
+        found = 0
+        for node in self.nodes:
+            if isinstance(node, Applied):
+                found += node.function.flops * prod(shape_of(node.axes))
+            elif isinstance(node, Reduced):
+                found += prod(shape_of(node.operand.axes))
+        return found
+
+    @cached_property
     def functions(self) -> tuple[Function, ...]:
         """The distinct functions that it calls."""
         applied = (one.function for one in self.nodes if isinstance(one, Applied))
@@ -176,6 +187,14 @@ class ItemProgram:
     uses: Mapping[str, ItemUse]
     names: tuple[str, ...]
     sums: Mapping[str, tuple[int, ...]]
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations for all items."""
+        return sum(
+            one.flops * one.count
+            for stage in self.program.stages for one in stage.elements if isinstance(one, Items)
+        )
 
     def returned(self, found: Mapping[str, Any]) -> Any:
         """What a call gives, of results and sums by name."""

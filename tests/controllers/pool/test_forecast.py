@@ -12,9 +12,13 @@ import pytest
 
 import controllers as ct
 from controllers.device.listing import devices
-from controllers.estimates.device_rates import CORE_BYTES_PER_S, START_S
+from controllers.estimates.device_rates import (
+    CORE_BYTES_PER_S,
+    CORE_OPERATIONS_PER_S,
+    START_S,
+)
 from controllers.estimates.estimates import Estimates
-from controllers.estimates.task_key import Case, TaskKey
+from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Data
 from controllers.pool.forecast import Forecast
 from controllers.pool.host_side import HostSide
@@ -135,6 +139,39 @@ def test_what_kernels_have_moved_says_how_long_others_take() -> None:
     other = Way("other", kernel.variant, kernel.lane)
     found = simulated.forecast.seconds(other, job_of(4000), 1)
     assert found.source == "rates" and found.seconds == pytest.approx(1e-3 + 3.2e-3, rel=1e-3)
+
+
+def powers(x: ct.Row, every: ct.All) -> dict:  # type: ignore[type-arg]
+    return {"y": ((every - x) ** 2).sum(axis=1).max() + x}
+
+
+def test_a_function_of_items_that_nobody_has_seen_takes_what_it_computes() -> None:
+    simulated, data = Simulated(None, None), Data()
+    task = ct.Task("powers", ("y", "x", "every"), roles={"y": "writing"})
+    task.variant(ct.each(powers))
+    way = Way("powers", task.variants[0], simulated.lanes[1])
+    x, every, y = np.zeros((10, 3)), np.zeros((50, 3)), np.zeros((10, 3))
+    given = [("y", y, "out"), ("x", x, "in"), ("every", every, "in")]
+    touches = [data.touch(*one) for one in given]
+    job = Job(0, task, touches, {}, touches, Owner())
+    job.size = 1.0
+    # of each of 10 items: a difference, a square and a part of a sum 50 x 3 times; a largest one of
+    # 50, and three sums in the end
+    flops = 10 * (3 * 150 + 50 + 3)
+    work = way.work(touches)
+    assert work == Work(8.0 * (30 + 30 + 150), float(flops))
+    found = simulated.forecast.seconds(way, job, 1)
+    right = START_S + work.nbytes / CORE_BYTES_PER_S + flops / CORE_OPERATIONS_PER_S
+    assert found.seconds == pytest.approx(right) and found.source == "class"
+
+
+def test_what_cannot_be_traced_is_foreseen_by_its_bytes() -> None:
+    simulated, data = Simulated(None, None), Data()
+    task = ct.Task("powers", ("y", "x", "every"), roles={"y": "writing"})
+    task.variant(ct.each(powers))
+    given = [("x", np.zeros((10, 3)), "in"), ("every", np.zeros((9, 2)), "in")]
+    touches = [data.touch(*one) for one in given]
+    assert Way("powers", task.variants[0], simulated.lanes[1]).work(touches) == Work(8.0 * 48)
 
 
 def test_decisions_are_the_same_every_time() -> None:
