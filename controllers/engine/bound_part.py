@@ -2,25 +2,27 @@
 """A part of a step bound to the tiles in which it finds its fields."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from controllers.device.event import Command
 from controllers.engine.driver import Engine
+from controllers.memory.tile import Tile
 from controllers.plan import Plan, RoomKey, TileKey
 from controllers.plan.plan import Part
 from hitmap.region import Region
 
-if TYPE_CHECKING:
-    from controllers.engine.repeating import RepeatingEngine
-
 
 class BoundPart:
-    """A part bound to the buffers in which it finds its fields."""
+    """A part bound to the buffers in which it finds its fields.
+
+    whole: the engine of the step.  orders: of each field its buffers, in the part's order.
+    make: the engine of a part on some tiles.
+    """
 
     def __init__(
-        self, whole: RepeatingEngine, part: Part, orders: Mapping[str, Sequence[int]]
-    ) -> None:
+        self, whole: Engine, part: Part, orders: Mapping[str, Sequence[int]],
+        make: Callable[[Part, Mapping[TileKey, Tile]], Engine],
+    ) -> None:  # fmt: skip
         tiles = {
             TileKey(field, n, place): whole.tiles[TileKey(field, buffer, place)]
             for field, order in orders.items()
@@ -28,7 +30,7 @@ class BoundPart:
             for place in whole.plan.places
         }
         tiles |= {key: one for key, one in whole.tiles.items() if isinstance(key, RoomKey)}
-        self.engine = whole.part_engine(part, tiles)
+        self.engine = make(part, tiles)
         self.engine.samples.wanted = False
         if any(place.recent.maxlen for place in whole.places.values()):
             self.engine.watch()

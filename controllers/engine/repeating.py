@@ -186,7 +186,7 @@ class RepeatingEngine(Engine):
         orders = {field: self._order(field, part) for field in part.plan.n_tiles}
         key = number, tuple(self._holding[field] for field in orders)
         return orders, self._bound.get(key) or self._bound.setdefault(
-            key, BoundPart(self, part, orders)
+            key, BoundPart(self, part, orders, self.part_engine)
         )
 
     @property
