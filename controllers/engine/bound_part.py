@@ -66,4 +66,3 @@ def _kept(whole: Plan, part: Part, engine: Engine) -> list[Command]:
                     copy = engine.executors[place].copy_command
                     found.append(copy(newest.linear, tile.linear, itemsize, *runs))
     return found
-

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from engine_runs import compare, fill
-from random_boundaries import same
+from engine_runs import check_runs
 from random_programs import ProgramCase
 
 from controllers.engine import ChunkEngine, Engine, RepeatingEngine
@@ -38,13 +36,4 @@ def check_passes(
     )
     of_plan: Any = RepeatingEngine if plan.parts else ChunkEngine
     engine: Engine = of_plan(plan, places, comm, shorter=replanned_pass)
-    for parts in ([case.n_steps], [1] * case.n_steps):
-        fill(engine, case.arrays)
-        for n_steps in parts:
-            engine.run(n_steps)
-        for field, expected in case.expected.items():
-            compare(engine, field, expected)
-        if case.program.folds:
-            for name, right in case.results.items():
-                assert same(np.asarray(engine.folds.results[name]), np.asarray(right)), name
-    engine.close()
+    check_runs(engine, case)

@@ -84,6 +84,11 @@ def check_engine(
         way=way, steps_per_launch=steps_per_launch,
     )  # fmt: skip
     engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
+    check_runs(engine, case)
+
+
+def check_runs(engine: Engine, case: ProgramCase) -> None:
+    """All steps at once, and one at a time after the fields are set anew; then it is closed."""
     for parts in ([case.n_steps], [1] * case.n_steps):
         fill(engine, case.arrays)
         for n_steps in parts:
