@@ -135,13 +135,20 @@ class AllOf:
 
 
 def in_order(commands: Sequence[Command]) -> Command:
-    """Several commands of one in-order queue as one: the last one's event is that of all."""
+    """Several commands of one in-order queue as one: the last one's event is that of all.
+
+    Those of the others are kept until it is given anew: PyOpenCL's events of copies with host
+    memory wait as they are dropped, and whoever enqueues would wait with them.
+    """
     if len(commands) == 1:
         return commands[0]
+    first, others, kept = commands[0], commands[1:], list[Event]()
 
     def command(wait_for: Sequence[Event] | None = None) -> Event:
-        event = commands[0](wait_for)
-        for following in commands[1:]:
+        kept.clear()
+        event = first(wait_for)
+        for following in others:
+            kept.append(event)
             event = following(None)
         return event
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.device.event import COMPLETE, CommandFailed, Event, HostEvent, is_complete
+from controllers.device.event import (
+    COMPLETE,
+    Command,
+    CommandFailed,
+    Event,
+    HostEvent,
+    in_order,
+    is_complete,
+)
 
 
 class Reporting(HostEvent):
@@ -52,3 +60,27 @@ def test_an_opencl_event_is_an_event() -> None:
     user.set_status(-7)
     with pytest.raises(CommandFailed, match="-7"):
         is_complete(user)
+
+
+def test_events_of_several_commands_are_kept_until_these_are_given_anew() -> None:
+    dropped: list[str] = []
+
+    class Dropped(HostEvent):
+        """As PyOpenCL's of a copy with host memory, which waits as it is dropped."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__(0, 0)
+            self.name = name
+
+        def __del__(self) -> None:
+            dropped.append(self.name)
+
+    def named(name: str) -> Command:
+        turns = iter("12")
+        return lambda wait_for: Dropped(name + next(turns))
+
+    command = in_order([named("a"), named("b"), named("c")])
+    event = command(None)
+    assert isinstance(event, Dropped) and event.name == "c1" and not dropped
+    again = command(None)
+    assert isinstance(again, Dropped) and again.name == "c2" and sorted(dropped) == ["a1", "b1"]
