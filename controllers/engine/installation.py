@@ -8,6 +8,7 @@ from typing import Protocol
 from weakref import ReferenceType, WeakMethod, ref
 
 from controllers.device.event import Command
+from controllers.engine.backlog import Backlog
 from controllers.engine.binding import Binder
 from controllers.engine.combination import Combining
 from controllers.engine.course import Course
@@ -62,6 +63,9 @@ class Installation:
         operations, opening = self._recorded()
         self._tasks = self._connected(operations)
         self._opening = [self._connected(operations) for operations in opening]
+        self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
+        several = len(self._executors) > 1
+        backlogs = {executor: Backlog() if several else None for executor in self._executors}
         self.places = {
             place: PlaceRun(
                 [task for task in self._tasks if task.operation.place == place],
@@ -69,6 +73,7 @@ class Installation:
                 self.course,
                 self.numbers.telling(self._binder.turns[place]),
                 executors[place].time_commands,
+                backlogs[executors[place]],
             )
             for place in plan.places
         }
@@ -81,7 +86,6 @@ class Installation:
         self.numbers.watch([t for t in self._tasks if t.operation.verb == "combine"])
         self.ends = ExchangeEnds(plan)
         self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
-        self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
         self._patience = Patience(any(executor.shares_host for executor in self._executors))
 
     @property

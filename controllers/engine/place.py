@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from controllers.device.event import Event
+from controllers.engine.backlog import Backlog
 from controllers.engine.course import Course
 from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
@@ -31,10 +32,12 @@ class PlaceRun:
         course: Course,
         prepare: Callable[[int], Awaited | None] | None = None,
         time_commands: Callable[[bool], None] = lambda wanted: None,
+        backlog: Backlog | None = None,
     ) -> None:
         """`prepare` makes a step ready before it is opened, or says what that has to wait for.
 
         `time_commands` says whether anybody wants the times of what is started from now on.
+        backlog: of the device, where the same thread drives others.
         """
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
         self.tasks = tasks
@@ -55,6 +58,7 @@ class PlaceRun:
         self.lead = self._steps_between_marks()
         self.step = -1
         self._course, self._prepare, self._time_commands = course, prepare, time_commands
+        self._backlog = backlog
         self.waiting: list[Task] = []
         self._late: tuple[Task, int] | None = None      # what no step waits for, and its step
         self._end: tuple[int, Container[int]] = (-1, ())    # a step that is less than others
@@ -103,6 +107,8 @@ class PlaceRun:
         """
         self.step = first - 1
         self._newest = self._mark = None
+        if self._backlog is not None:
+            self._backlog.forget()
         for task in self.tasks:
             task.step = self.step
         self.waiting = [*self.opening[first % len(self.opening)]] if opening else []
@@ -169,10 +175,12 @@ class PlaceRun:
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
         waiting: list[Task] = []
-        step, self.blockers = self.step, []
+        step, backlog, self.blockers = self.step, self._backlog, []
         self._time_commands(bool(self._listening))
         for task in self.waiting:
             blocker = task.blocker(step)
+            if blocker is None and task.launches and backlog is not None:
+                blocker = backlog.blocker()
             if blocker is not None:
                 waiting.append(task)
                 self.blockers.append(blocker)
@@ -181,6 +189,8 @@ class PlaceRun:
             if task.launches:
                 self._newest = event
                 self.recent.append(event)
+                if backlog is not None:
+                    backlog.add(event)
             if self._listening:
                 profile = event.profile
                 for log in self._listening:
