@@ -102,7 +102,10 @@ def least_skewed(plan: Plan, placement: Placement, span: int, n_slots: int) -> i
 def depth_of(plan: Plan, span: int) -> int:
     """Rows that are kept for the next chunk, given a plan of single steps."""
     extensions = {field: plan.extension(field) for field in plan.program.dtypes}
-    return Skew(plan.liveness, span, extensions).depth
+    return max(
+        Skew(plan.liveness, span, extensions, is_backward=is_backward).depth
+        for is_backward in (False, True) if not is_backward or len(plan.locations) > 1
+    )
 
 
 def ends(plan: Plan, placement: Placement, span: int) -> tuple[int, int]:

@@ -7,11 +7,11 @@ Chunks are skewed, or overlap where that is not possible, or better.
 # docs/decisions/0065-skewed-chunks.md
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.chunk_model import expected, least_chunks, least_skewed
+from controllers.placement.chunk_model import ends, expected, least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
 from controllers.plan.chunk_margins import why_overlapped
@@ -101,11 +101,7 @@ def cuttings(
     pass that there may be.
     """
     n_slots = SLOTS if execution.slots is None else execution.slots
-    each = execution.most_steps
-    every = sorted({*(span for span in SPANS if span < most), most})
-    spans = tuple(span for span in every if not span % each) or (each,)
-    if width is not None:
-        spans = (width,)
+    spans = _spans(execution.most_steps, per_launch, most) if width is None else (width,)
     reason = why_overlapped(single.program, single.layout)
     best: list[tuple[float, Cutting]] = []
     for span in spans:
@@ -119,12 +115,21 @@ def cuttings(
             pipeline = expected(
                 single, placement, images, cutting.n_chunks, span, at_once, skewed=skewed
             )
-            seconds = pipeline.likely_s / span
+            waits = any(ends(single, placement, span))  # for what the pass before leaves at its end
+            seconds = (pipeline.likely_s + waits * pipeline.ends_s(cutting.n_chunks)) / span
             if not best or seconds < best[-1][0]:
                 why = _why(least, "" if skewed else reason or "it is faster")
                 best.append((seconds, replace(cutting, why=why, pipeline=pipeline)))
     n_shorter = sum(WORTH * seconds > best[-1][0] for seconds, _ in best)
     return (cutting for _, cutting in reversed(best[: n_shorter + 1]))
+
+
+def _spans(each: int, per_launch: int, most: int) -> Sequence[int]:
+    """Steps of a pass to choose from: multiples of `each`, and of what a launch best computes."""
+    every = sorted({*(span for span in SPANS if span < most), most})
+    found = [span for span in every if not span % each] or [each]
+    whole = [span for span in found if not span % per_launch]
+    return [span for span in found if span < per_launch] + whole if whole else found
 
 
 def _why(least: int, overlap: str) -> str:

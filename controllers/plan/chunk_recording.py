@@ -25,7 +25,8 @@ def record_pass(
 
     bring, take: what records how a chunk, and each field of it, comes and leaves.
     """
-    for place in plan.places:
+    places = {*plan.places}
+    for place in (one for one in plan.order if one in places):
         bring(plan, recorder, phase, place)
         for field in plan.kept_fields:
             _spread(plan, recorder, field, place)

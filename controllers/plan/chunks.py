@@ -124,10 +124,16 @@ class ChunkOutline(RoundOutline):
         """The places of a controller that hold cells, in the order in which they are computed."""
         return self._chunks[where.rank, where.controller]
 
+    @property
+    def order(self) -> Sequence[int]:
+        """All places, those of each controller in the order in which they are computed."""
+        return range(len(self.locations))
+
     @cached_property
     def _chunks(self) -> dict[tuple[int, int], tuple[int, ...]]:
         found: dict[tuple[int, int], tuple[int, ...]] = {}
-        for place, where in enumerate(self.locations):
+        for place in self.order:
+            where = self.locations[place]
             if not self.layout.owned[place].empty:
                 key = where.rank, where.controller
                 found[key] = (*found.get(key, ()), place)

@@ -2,20 +2,21 @@
 """Plans of skewed chunks: no cell is computed, and none is uploaded, for two chunks.
 
 The chunks of a device pass through one *window* of its memory in order, from the lowest rows to the
-highest; where others have rows between, it begins anew: each *run* of chunks that follow one
-another is by itself.  Each launch lags behind the one before it (`program/skew.py`); the rows that
-the next chunk needs of all buffers, its *edge*, stay in the window and are moved to its beginning.
-Rows come to a *parcel* beside the window, and leave it in another one, while it is computed.
-Margins are left around all that a device computes: towards rows of another device, and beyond ends
-of rings.
+highest, or the other way; where others have rows between, it begins anew: each *run* of chunks that
+follow one another (`plan/chunk_runs.py`) is by itself.  Each launch lags behind the one before it
+(`program/skew.py`); the rows that the next chunk needs of all buffers, its *edge*, stay in the
+window and are moved within it.
+Rows come to a *parcel* beside the window, and leave it in another one, while it is computed.  All
+that a device computes has margins: towards rows of other devices, and beyond ends of rings.
 """
 # docs/decisions/0065-skewed-chunks.md
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 
 from controllers.plan.chunk_plan import ChunkPlan
+from controllers.plan.chunk_runs import is_backward, kept, runs_of
 from controllers.plan.field_layouts import alike
 from controllers.plan.operation import Parcel, RoomKey, SlotKey, TileKey
 from controllers.program.rounds import Round
@@ -39,7 +40,7 @@ class SkewedOutline(ChunkPlan):
     def round(self, place: int) -> Round:
         """Of what its device computes, the rows that are computed with this chunk."""
         if place not in self._rounds:
-            whole, skew = self._whole(place), self.skew
+            whole, skew = self._whole(place), self.skew_of(place)
             computed = tuple(
                 tuple(
                     _rows(box, *self._ends(place, skew.lag(launch, number)))
@@ -100,7 +101,7 @@ class SkewedOutline(ChunkPlan):
         return 1 if self.is_alone else super().n_images(field)
 
     def run_of(self, place: int) -> tuple[int, ...]:
-        """The chunks of its device that follow one another, it among them."""
+        """The chunks of its device that follow one another, it among them, as they are computed."""
         return self._run_of[place]
 
     @cached_property
@@ -109,17 +110,15 @@ class SkewedOutline(ChunkPlan):
 
     @cached_property
     def _runs(self) -> tuple[tuple[int, ...], ...]:
-        """Device by device."""
-        found: list[list[int]] = []
-        for chunks in self._chunks.values():
-            end = None
-            for place in chunks:
-                box = self.layout.owned[place]
-                if box.lower[0] != end:
-                    found.append([])
-                found[-1].append(place)
-                end = box.upper[0]
-        return tuple(map(tuple, found))
+        return runs_of(self.layout, self.locations)
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        found = [*range(len(self.locations))]
+        for run in self._runs:
+            for at, place in zip(sorted(run), run, strict=True):
+                found[at] = place
+        return found
 
     def before(self, place: int) -> int | None:
         """The chunk before one in its window, of which an edge stays for it."""
@@ -143,7 +142,7 @@ class SkewedOutline(ChunkPlan):
         Of each part its parcel and, by the place whose image they go to, the cells.
         """
         chunks = self.chunks(self.locations[place])
-        ends = self._ends(place, self.skew.made(self.n_launches, Version(field, 0)))
+        ends = self._ends(place, self.skew_of(place).made(self.n_launches, Version(field, 0)))
         owned = {home: _rows(self.owned(field, home), *ends) for home in self.run_of(place)}
         boxes = [box for box in owned.values() if not box.empty]
         low = min((box.lower[0] for box in boxes), default=0)
@@ -166,18 +165,17 @@ class SkewedOutline(ChunkPlan):
         if before is None:
             return
         box, then = self.geometry(field, place).box, self.geometry(field, before).box
-        moved, end = box.lower[0] - then.lower[0], self.layout.owned[place].lower[0]
-        if moved:
-            for low in range(box.lower[0], end, moved):
-                yield box.slab(0, low, min(low + moved, end))
+        yield from kept(box, self.layout.owned[place], box.lower[0] - then.lower[0])
 
     def geometry(self, field: str, place: int) -> Geometry:
         own = self.layout.owned[place]
         if own.empty:
             return Geometry.padded(own)
-        box, run = self._room(place)[field], self.run_of(place)
-        low = box.lower[0] if place == run[0] else own.lower[0] - self.skew.depth
-        high = box.upper[0] if place == run[-1] else own.upper[0]
+        box, run, depth = self._room(place)[field], self.run_of(place), self.skew_of(place).depth
+        lowest, highest = place == min(run), place == max(run)
+        below, above = (0, depth) if is_backward(self.run_of(place)) else (depth, 0)
+        low = box.lower[0] if lowest else own.lower[0] - below
+        high = box.upper[0] if highest else own.upper[0] + above
         return Geometry.padded(_rows(box, low, high))
 
     def full(self, field: str, place: int) -> Shape:
@@ -215,13 +213,20 @@ class SkewedOutline(ChunkPlan):
     def _ends(self, place: int, lag: int, *, held: bool = True) -> tuple[int, int]:
         """From which row to which a chunk is computed by what lags so far."""
         run, before = self.run_of(place), self.before(place)
-        low = -FAR if before is None else self._cut(before, lag, held)
-        return low, FAR if place == run[-1] else self._cut(place, lag, held)
+        begin = None if before is None else self._cut(before, lag, held)
+        end = None if place == run[-1] else self._cut(place, lag, held)
+        low, high = (end, begin) if is_backward(run) else (begin, end)
+        return -FAR if low is None else low, FAR if high is None else high
 
     def _cut(self, place: int, lag: int, held: bool) -> int:
-        cut = self.layout.owned[place].upper[0] - lag
-        hold = self.skew.hold if held else 0
-        return cut if not hold or cut >= self.layout.domain.lower[0] + hold else -FAR
+        """The row between a chunk and the one after it, by what lags so far."""
+        own, domain = self.layout.owned[place], self.layout.domain
+        hold = self.skew_of(place).hold if held else 0
+        if is_backward(self.run_of(place)):
+            cut = own.lower[0] + lag
+            return cut if not hold or cut <= domain.upper[0] - hold else FAR
+        cut = own.upper[0] - lag
+        return cut if not hold or cut >= domain.lower[0] + hold else -FAR
 
     def _whole(self, place: int) -> Round:
         """The round of all that the run of a chunk owns."""
@@ -238,11 +243,22 @@ class SkewedOutline(ChunkPlan):
     def _wholes(self) -> dict[tuple[int, ...], Round]:
         return {}
 
+    def skew_of(self, place: int) -> Skew:
+        """How far launches lag behind, in the run of a chunk."""
+        return self._skews[is_backward(self.run_of(place))]
+
+    @property
+    def depth(self) -> int:
+        """The most rows that are kept for a chunk."""
+        return max(skew.depth for skew in self._skews.values())
+
     @cached_property
-    def skew(self) -> Skew:
-        """How far launches lag behind."""
+    def _skews(self) -> dict[bool, Skew]:
         extensions = {field: self.extension(field) for field in self._unrolled}
-        return Skew(self.liveness, self.n_launches, extensions)
+        return {
+            backward: Skew(self.liveness, self.n_launches, extensions, is_backward=backward)
+            for backward in {is_backward(run) for run in self._runs}
+        }
 
     def _room(self, place: int) -> dict[str, Shape]:
         """The boxes of tiles that would hold all rows of a run, of all fields alike."""

@@ -35,6 +35,7 @@ class Skew:
 
     depth: rows below a chunk that have to be kept for it.  hold: rows at the lower end of the
     domain of which rules make cells outside; no launch computes fewer of them than all.
+    is_backward: chunks come from the highest rows to the lowest; below means above, and so on.
 
     >>> from controllers.program.expression import Read
     >>> from controllers.program.stage import Stage
@@ -47,12 +48,13 @@ class Skew:
     """
 
     def __init__(
-        self, liveness: Liveness, n_launches: int, extensions: Mapping[str, Extension | None]
-    ) -> None:
-        self._live, self._extensions = liveness, extensions
+        self, liveness: Liveness, n_launches: int, extensions: Mapping[str, Extension | None],
+        *, is_backward: bool = False,
+    ) -> None:  # fmt: skip
+        self._live, self._is_backward = liveness, is_backward
         ends = {field: _made_of(extension) for field, extension in extensions.items()}
-        self._rows = {field: max(low, high) for field, (low, high) in ends.items()}
-        self.hold = max((low for low, _ in ends.values()), default=0)
+        self._rows = {field: max(both) for field, both in ends.items()}
+        self.hold = max((both[is_backward] for both in ends.values()), default=0)
         self._buffers: dict[tuple[str, int], _Buffer] = {}
         self._lags: list[list[int]] = []
         self._uses = {
@@ -70,7 +72,8 @@ class Skew:
                 for number in numbers:
                     lags[number] = last
             self._lags.append(lags)
-        self.depth += max(map(_beyond, extensions.values()), default=0)
+        beyond = [_beyond(extension)[is_backward] for extension in extensions.values()]
+        self.depth += max(beyond, default=0)
 
     def lag(self, launch: int, number: int) -> int:
         """How many of the rows that have come a sweep does not compute yet, in a launch."""
@@ -115,6 +118,8 @@ class Skew:
         cell = Shape((0,) * self._n_axes, (1,) * self._n_axes)
         box = use.map.region(cell)
         below, above = max(0, -box.lower[0]), max(0, box.upper[0] - 1)
+        if self._is_backward:
+            below, above = above, below
         return below, max(above, below) if self._rows[use.version.field] else above
 
     @property
@@ -133,8 +138,9 @@ def _made_of(extension: Extension | None) -> tuple[int, int]:
     return max(low, default=0), max(high, default=0)
 
 
-def _beyond(extension: Extension | None) -> int:
-    """How many rows of cells there are below the domain."""
+def _beyond(extension: Extension | None) -> tuple[int, int]:
+    """How many rows of cells there are below and above the domain."""
     if extension is None or not extension.lines[0].extends:
-        return 0
-    return max((-at for at in extension.distant(0) if at < 0), default=0)
+        return 0, 0
+    last, rows = extension.lines[0].length - 1, extension.distant(0)
+    return max([0, *(-at for at in rows)]), max([0, *(at - last for at in rows)])

@@ -36,7 +36,7 @@ def _lines(plan: ChunkPlan, images: Sequence[str]) -> Sequence[str]:
     ways = f"in {plan.n_slots} slots of each device"
     if isinstance(plan, SkewedPlan):
         beside = f"{plan.n_parcels} parcel{'s' * (plan.n_parcels > 1)} each way"
-        ways = f"skewed, {plan.skew.depth} rows kept for the next one, {beside} on each device"
+        ways = f"skewed, {plan.depth} rows kept for the next one, {beside} on each device"
     lines = [f"chunks: {n_chunks} {ways}, {plan.step_name} in {launches}"]
     lines += [f"  {plan.why}"] if plan.why else []
     lines += [f"  field {field}: {_split(plan, field)}" for field in plan.kept_fields]

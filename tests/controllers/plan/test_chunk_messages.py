@@ -103,12 +103,22 @@ def test_skewed_chunks_of_a_rank_get_rows_at_its_ends_alone() -> None:
 def test_runs_of_chunks_of_one_device_are_skewed_each_by_itself() -> None:
     """As blocks that devices take in turn; the host has two images, as runs read of each other."""
     plan = cross([0, 0, 1, 1, 0, 0], SkewedPlan, n_launches=2)
-    assert [plan.before(place) for place in plan.places] == [None, 0, None, 2, None, 4]
+    assert [plan.before(place) for place in plan.places] == [None, 0, 3, None, None, 4]
     around = {place: [str(box) for m in plan.around("u", place) for box in m.halo]
               for place in plan.places}  # fmt: skip
     assert around == {0: [], 1: ["[10:12, 0:20]"], 2: ["[8:10, 0:20]"], 3: ["[20:22, 0:20]"],
                       4: ["[18:20, 0:20]"], 5: []}  # fmt: skip
     assert plan.n_images("u") == 2
+
+
+def test_neighbours_come_to_the_rows_between_them_at_the_same_time() -> None:
+    plan = cross([0, 0, 1, 1, 2, 2], SkewedPlan, n_launches=2)
+    assert [*plan.order] == [0, 1, 3, 2, 4, 5]
+    recorded = [one.place for one in plan.operations if one.verb == "launch" and not one.phase]
+    assert [*dict.fromkeys(recorded)] == [0, 1, 3, 2, 4, 5]
+    launched = [str(one.writes[0].cells[0]) for one in plan.operations
+                if one.verb == "launch" and not one.phase and one.place in (2, 3)]  # fmt: skip
+    assert launched == ["[16:21, 1:19]", "[17:20, 1:19]", "[9:16, 1:19]", "[10:17, 1:19]"]
 
 
 def test_one_rank_sends_nothing() -> None:
