@@ -34,7 +34,7 @@ class DigestKernels:
         self._executor = executor
         self._group = group_size(executor.device)
         self._n_groups = GROUPS * executor.device.compute_units
-        self._weights = executor.constants(weights())
+        self.weights = executor.constants(weights())
         self._kernels: dict[np.dtype[Any], SharedKernel] = {}
         self._results: list[tuple[Result, Any]] = []    # that are not in use
 
@@ -53,7 +53,7 @@ class DigestKernels:
         begun = [low - first for low, first in zip(cells.lower, domain.lower)]
         row = sum(at * stride for at, stride in zip(begun, row_numbers(domain)))
         scalars = where.first, *where.pitches[:3], row, *strides, begun[-1], *where.extent
-        arguments = [tile.buffer, self._weights, room, *map(np.int64, scalars)]
+        arguments = [tile.buffer, self.weights, room, *map(np.int64, scalars)]
         sizes = (self._n_groups * self._group,), (self._group,)
         launch = executor.shared_command(self._kernel(tile.dtype), arguments, sizes)
         done = result.download(room, launch(None))

@@ -41,14 +41,11 @@ def stage_kernel(
     choices: Choices,
     launch: Launch | None = None,
     front: Accessors = accessors,
-    *,
-    digests: bool = False,
 ) -> StageKernel:
     """The kernel of `stage` on `device`, for `launch` or, without it, for a large box.
 
     `choices` says how a generated kernel is configured, and which variant of a user's one is used.
-    `front` makes the accessors of a user's kernel.  digests: the one that takes them, too, where
-    the configuration can.
+    `front` makes the accessors of a user's kernel.
 
     ValueError where the device lacks what strict arithmetic needs, where the generic kernel
     cannot do the stage, or where a user's kernel has no variant for the device.
@@ -61,6 +58,7 @@ def stage_kernel(
     program, stage = with_values(program, stage)
     if needs_doubles(stage):
         device.check_dtype("float64")   # sums are exact, whatever is summed
+    digests = launch is not None and launch.digests
     generated = generate(program, stage, config, digests=digests)
     options = options_of(stage, program.dtypes, program.math, device, generated.divides)
     return replace(generated, options=options, origin=config.origin(stage), math=program.math)
