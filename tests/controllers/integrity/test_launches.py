@@ -158,7 +158,8 @@ def test_all_that_digests_are_told_in_has_those_that_were_under_way(tmp_path: Pa
         run.run(25, checkpoint=(str(tmp_path / "kept"), ct.every(steps=20)))
         assert [*taken(run)] == [10, 20]
     with run_of(places_per_controller=3) as run:
-        run.run(45, checkpoint=(str(tmp_path / "kept"), ct.every(steps=20)))
+        kept = (str(tmp_path / "kept"), ct.every(steps=20))
+        run.run(45, checkpoint=kept, restart="require")
         assert taken(run) == {step: known[step] for step in (10, 20, 30, 40)}
     with run_of() as run:
         moments = [now.step for now in run.steps(45, every=15)]
