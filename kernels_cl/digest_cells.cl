@@ -6,24 +6,32 @@
 #if KGT_SIZE == 8
 #define KGT_LANES 8
 typedef ulong8 kgt_lanes;
+#ifdef KGT_INFINITE
+typedef double8 kgt_numbers;
+#endif
 #else
 #define KGT_LANES 16
 typedef uint16 kgt_lanes;
+#ifdef KGT_INFINITE
+typedef float16 kgt_numbers;
+#endif
 #endif
 #define KGT_JOINED(a, b) a##b
 #define KGT_VECTOR_OF(type, n) KGT_JOINED(type, n)
 typedef KGT_VECTOR_OF(KGT_CELL, KGT_LANES) kgt_bits __attribute__((aligned(KGT_SIZE)));
 typedef KGT_VECTOR_OF(uint, KGT_LANES) kgt_weights __attribute__((aligned(4)));
 
-// How many of some cells, from the first on, were taken in vectors: none if one of them is a NaN.  Products are of
-// numbers of 32 bits, of which there are instructions.
+// How many of some cells, from the first on, were taken in vectors: none if one of them is a NaN, and perhaps if their
+// sum is none.  Products are of numbers of 32 bits, of which there are instructions.
 static inline long kgt_in_vectors(
     __global const KGT_CELL *cells, __global const uint *weights, const long count, ulong *sum)
 {
     const ulong low = 0xffffffffUL;
     const long end = count & -(long)KGT_LANES;
     ulong8 some = 0, others = 0;    // of each long: its lower half, and its upper one
-    kgt_lanes most = 0;
+#ifdef KGT_INFINITE
+    kgt_numbers total = 0;      // a NaN in it stays
+#endif
     for (long at = 0; at < end; at += KGT_LANES) {
 #ifdef KGT_AHEAD
         // into both caches, in time for each, from addresses that need not exist
@@ -42,8 +50,7 @@ static inline long kgt_in_vectors(
         others += (pairs >> 32) * (weight >> 32);
 #endif
 #ifdef KGT_INFINITE
-        const kgt_lanes magnitude = bits & (KGT_CELL)-1 >> 1;
-        most = most > magnitude ? most : magnitude;
+        total += *(const kgt_numbers *)&bits;
 #endif
     }
     const ulong8 all = some + (KGT_SIZE == 8 ? others << 32 : others);
@@ -53,7 +60,7 @@ static inline long kgt_in_vectors(
 #ifdef KGT_INFINITE
     int n_nan = 0;
     for (int lane = 0; lane < KGT_LANES; ++lane)
-        n_nan += ((const KGT_CELL *)&most)[lane] > KGT_INFINITE;
+        n_nan += total[lane] != total[lane];
     if (n_nan)
         return 0;
 #endif
