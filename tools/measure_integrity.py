@@ -6,9 +6,9 @@
 
 Heat on a square (5 cells), with neither, with checksums, with digests, in turn, forth and back, by
 as many steps as there are between digests, which come amid a turn, after whole launches: so all are
-launched alike.  Shown are the least of all turns, and by how much turns are longer than those with neither beside them: the median.
-Beside them, what a digest takes that somebody asks for, by a kernel of its own.  Wall-clock time is
-that of a machine that does nothing else.
+launched alike.  Shown are the least of all turns, and by how much turns are longer than those with
+neither beside them: the median.  Last, what a digest takes that somebody asks for, by a kernel of
+its own.  Wall-clock time is that of a machine that does nothing else.
 """
 from __future__ import annotations
 
