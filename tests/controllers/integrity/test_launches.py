@@ -20,7 +20,7 @@ from controllers.integrity.digest_kernel import DigestKernels
 from hitmap import Shape
 
 DTYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
-EXTENTS = ((701,), (37, 90), (11, 9, 40), (5, 6, 7, 33), (9, 5000))
+EXTENTS = ((701,), (37, 90), (11, 9, 90), (5, 6, 7, 99), (9, 5000))
 
 
 @ct.step
@@ -116,6 +116,23 @@ def taken(run: ct.Computation) -> dict[int, Digest]:
     found = run.report().digests
     assert found is not None
     return {step: digests["u"] for step, digests in found.taken}
+
+
+@pytest.mark.parametrize("width", [2048, 2050, 2056])
+def test_cells_of_tiles_that_overlap_count_once(width: int, started: list[str]) -> None:
+    # the last tile of a row has fewer cells than a vector, and begins in the one before it
+    options: dict[str, Any] = {
+        "boundary": "periodic", "u": lambda y, x: y * x % 7, "dtype": "float32",
+        "steps_per_launch": 4,
+    }  # fmt: skip
+    with ct.Computation(heat, (150, width), digest_every=4, **options) as run:
+        run.run(16)
+        assert len(started) == 2    # the first, and the last
+        found = taken(run)
+    with ct.Computation(heat, (150, width), **options) as run:
+        for step in (8, 12):
+            run.run(step - run.step)
+            assert found[step] == digest(run.gather())
 
 
 def test_only_what_no_launch_reads_takes_a_kernel(started: list[str]) -> None:
