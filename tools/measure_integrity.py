@@ -5,9 +5,10 @@
         [--rounds 5] [--device SELECTOR] [--digest-every 100]
 
 Heat on a square (5 cells), with neither, with checksums, with digests, in turn, forth and back, by
-as many steps as there are between digests.  Shown are the least of all turns, and by how much turns
-are longer than those with neither beside them: the median.  Wall-clock time is that of a machine
-that does nothing else.
+as many steps as there are between digests, which come amid a turn, after whole launches: so all are
+launched alike.  Shown are the least of all turns, and by how much turns are longer than those with
+neither beside them: the median.  Last, what a digest takes that somebody asks for, by a kernel of
+its own.  Wall-clock time is that of a machine that does nothing else.
 """
 from __future__ import annotations
 
@@ -80,6 +81,9 @@ def times_of_turns(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """[n_turns, 2] seconds: of the processors of all ranks, and by the slowest's clock."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for run in runs.values():
+        launch = run.plan.steps_per_launch
+        run.run(n_steps - n_steps // 2 // launch * launch)
     for number in range(n_turns + 1):
         for name in list(runs)[:: 1 if number % 2 else -1]:
             run = runs[name]

@@ -14,7 +14,7 @@ from controllers.engine.combination import Combination, Told
 from controllers.engine.file_use import announced
 from controllers.engine.memories import Memories
 from controllers.engine.network import MessageEnd, message_tags
-from controllers.executor.executor import Executor, Folding
+from controllers.executor.executor import Digesting, Executor, Folding
 from controllers.memory.tile import Tile
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
 from controllers.plan.fill import fills_of
@@ -103,16 +103,20 @@ class Binder(Memories):
 
     def launch(
         self, operation: Operation, n_steps: int | None = None, *, folds: bool = True,
-        over: Shape | None = None,
+        over: Shape | None = None, digesting: Digesting | None = None,
     ) -> Command:  # fmt: skip
         """The command of a launch, of as many time steps as the plan has or of `n_steps`.
 
         folds: whether it makes the folds of its sweep, too.  over: these of its cells alone.
+        digesting: what takes the digest of the field that it updates; then it folds nothing.
         """
         assert operation.sweep is not None
         sweep = self.plan.sweep_at(operation.sweep, operation.launch, operation.place)
         read = [self._tile(_tile_key(access)) for access in operation.reads]
         written = [self._tile(_tile_key(access)) for access in operation.writes]
+        folding: Folding | Digesting | None = digesting
+        if folding is None and folds and operation.gives:
+            folding = self.folding(operation.gives[0])
         return self.executors[operation.place].launch_command(
             self.plan.program,
             sweep if n_steps is None else self.plan.shortened(sweep, n_steps),
@@ -120,7 +124,7 @@ class Binder(Memories):
             dict(zip(sweep.writes, written, strict=True)),
             operation.launched if over is None else over,
             self.turns[operation.place][operation.turn],
-            self.folding(operation.gives[0]) if folds and operation.gives else None,
+            folding,
             operation.part,
         )
 

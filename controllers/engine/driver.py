@@ -121,7 +121,7 @@ class Engine(Installation):
     ) -> Pausing:  # fmt: skip
         first, before, launches = self._n_done, self.n_steps, RunLaunches.of(self.plan, n_steps)
         last = first + launches.count - 1
-        self._shorten(last - launches.folding, self.prepare(n_steps))
+        self._replace(first, launches, self.prepare(n_steps))
         lookout = None if looks is None else Lookout(
             looks, self.plan, self.course, self._runs, self._tasks, self._reach
         )  # fmt: skip
@@ -232,10 +232,15 @@ class Engine(Installation):
                 executor.wait()
         return self._short.get(rest, {})
 
-    def _shorten(self, step: int, commands: Mapping[int, Command]) -> None:
+    def _replace(self, first: int, launches: RunLaunches, short: Mapping[int, Command]) -> None:
+        """The first launches of a run may be others, and those of its rest are `short`."""
+        ahead, self.next_launches = self.next_launches, None
+        begun = {} if ahead is None else ahead.begin(whole=launches.whole > 0)
+        steps = (first, begun), (first + launches.whole, short)
         for task in self._tasks:
             if task.launches:
-                task.shorten(step, commands.get(task.operation.number))
+                number = task.operation.number
+                task.replace({step: each[number] for step, each in steps if number in each})
 
     def _replay(
         self, first: int, n_steps: int, progress: Progress | None, lookout: Lookout | None = None

@@ -19,7 +19,7 @@ from controllers.engine.place import PlaceRun
 from controllers.engine.receiving import Receiving
 from controllers.engine.samples import Samples
 from controllers.engine.task import Task
-from controllers.executor.executor import Executor
+from controllers.executor.executor import Digesting, Executor
 from controllers.memory.tile import Tile
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.plan.folding import NOWHERE
@@ -38,6 +38,13 @@ class Configurable(Protocol):
     def timed(self, number: int, n_launches: int) -> list[float]: ...
 
 
+class NextLaunches(Protocol):
+    """Other launches for the next step alone, if it is one of whole launches."""
+
+    def begin(self, *, whole: bool) -> Mapping[int, Command]:
+        """It is about to begin: their commands, by number of the operation; none if not `whole`."""
+
+
 class Installation:
     """Owns the tiles of the places of this rank, and what is done with them in a step."""
 
@@ -53,6 +60,7 @@ class Installation:
         self._begun = (0, 0)    # in which step a run has begun, after how many time steps
         self._whole: ReferenceType[Installation] | None = None
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
+        self.next_launches: NextLaunches | None = None
         self.torn = False       # places are at unlike steps
         self.drains = True      # a run ends when all devices have nothing left to do
         self.counts: dict[str, int] = {}    # how often each repeat was done in the last step
@@ -116,6 +124,10 @@ class Installation:
         tasks = (*self._tasks, *chain.from_iterable(self._opening))
         lanes = {task.operation.lane for task in tasks if task.operation.verb != "combine"}
         return len(self._executors) == 1 and lanes <= {"compute"}
+
+    def digesting(self, operation: Operation, digest: Digesting) -> Command:
+        """The command of a launch that takes the digest of the field that it updates, too."""
+        return self._binder.launch(operation, folds=False, digesting=digest)
 
     def watch(self) -> None:
         """Keep what `activity` and `describe` (engine/state.py) need."""

@@ -33,7 +33,7 @@ class Task(Awaited):
     because this one is the host's own work.
     """
 
-    __slots__ = ("operation", "launches", "step", "folding", "_is_message", "_command", "_short",
+    __slots__ = ("operation", "launches", "step", "folding", "_is_message", "_command", "_instead",
                  "_started", "_events", "_completed")  # fmt: skip
 
     def __init__(
@@ -47,7 +47,7 @@ class Task(Awaited):
         self.step = -1
         self.folding = folding
         self._command = command
-        self._short: tuple[int, Command] | None = None
+        self._instead: dict[int, Command] = {}
         self._started: list[tuple[Task, int]] = []
         self._events: list[Task] = []
         self._completed: list[tuple[Task, int]] = []
@@ -66,14 +66,14 @@ class Task(Awaited):
                 if theirs.lane != mine.lane:
                     self._events.append(task)
 
-    def shorten(self, step: int, command: Command | None) -> None:
-        """In `step` do `command` instead, which advances by fewer time steps; None: no more."""
-        self._short = None if command is None else (step, command)
+    def replace(self, commands: Mapping[int, Command]) -> None:
+        """In some steps of the next run do these commands instead."""
+        self._instead = {**commands}
 
     def fold(self, step: int) -> None:
         """In `step` do the command that folds, too, if there is another one."""
         if self.folding is not None:
-            self._short = (step, self.folding)
+            self._instead[step] = self.folding
 
     def rebind(self, command: Command, folding: Command | None = None) -> None:
         """From now on do the same work by another command."""
@@ -117,8 +117,8 @@ class Task(Awaited):
     def start(self, step: int) -> Event:
         """Enqueue or do the work of `step`; nothing blocks it."""
         command, wait_for = self._command, None
-        if self._short is not None and self._short[0] == step:
-            command = self._short[1]
+        if self._instead:
+            command = self._instead.pop(step, command)
         if self._events:
             wait_for = [task.event for task in self._events if task.event is not None] or None
         self.event = event = command(wait_for)

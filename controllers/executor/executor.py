@@ -49,6 +49,13 @@ class Folding(Protocol):
     def reading(self) -> Command: ...
 
 
+class Digesting(Protocol):
+    """Takes the digest of what launches at a place read of a field."""
+
+    @property
+    def found(self) -> tuple[int, int]: ...
+
+
 class Executor(Protocol):
     """What the engine asks of a controller; `OpenCLExecutor` and `ReferenceExecutor` have it."""
 
@@ -71,7 +78,7 @@ class Executor(Protocol):
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
-        folding: Folding | None = None,
+        folding: Folding | Digesting | None = None,
         part: int = 0,
     ) -> Command: ...
     def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding: ...

@@ -11,10 +11,12 @@ import pyopencl as cl
 from controllers.device import Device
 from controllers.device.event import Command, in_order
 from controllers.executor.copies import Copies, without_runs
-from controllers.executor.executor import Copied, Folding
+from controllers.executor.digesting import DeviceDigest
+from controllers.executor.executor import Copied, Digesting, Folding
 from controllers.executor.folding import DeviceFolding
 from controllers.executor.launching_device import LaunchingDevice
 from controllers.executor.scalar_arguments import ScalarArguments
+from controllers.executor.table_buffers import table_buffers
 from controllers.executor.transfer import run_on_device
 from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
@@ -32,7 +34,7 @@ from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors
 from controllers.kgt.text.fold_memory import memory_nbytes, n_slots
 from controllers.kgt.text.fold_values import values_of, with_values
-from controllers.kgt.text.given import Table, tables_nbytes, tables_of
+from controllers.kgt.text.given import tables_nbytes, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Fill
@@ -68,12 +70,13 @@ class OpenCLExecutor(LaunchingDevice):
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
         writes: Mapping[str, Tile], over: Shape, around: Surroundings,
-        folding: Folding | None = None, part: int = 0,
+        folding: Folding | Digesting | None = None, part: int = 0,
     ) -> Command:  # fmt: skip
         """Compute the cells `over`, which is not empty, of the tiles `writes`.
 
         Scalars are those that `around` has at each launch.  folding: what takes the folds, of
         which this is the box number `part`; without it, a sweep that updates fields folds nothing.
+        Or what takes the digest of the field that it updates, as it is read.
         """
         parts, where = [(over, (0,) * over.n_axes)], around.positions
         if isinstance(self.kernel, Kernel) and self.kernel.computes(program, sweep.stage):
@@ -86,16 +89,18 @@ class OpenCLExecutor(LaunchingDevice):
     def _launch(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
         writes: Mapping[str, Tile], over: Shape, around: Surroundings,
-        folding: Folding | None, part: int, by: tuple[int, ...],
+        folding: Folding | Digesting | None, part: int, by: tuple[int, ...],
     ) -> Command:  # fmt: skip
         """The same, with indices that are moved `by` so many."""
-        if folding is None and sweep.writes:
+        digests = isinstance(folding, DeviceDigest)
+        if (folding is None or digests) and sweep.writes:
             sweep = replace(sweep, stage=without_folds(sweep.stage))
         elif folding is None:
             folding = self.folding(program, sweep, [over])
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep, (over, geometries))
+        launch = replace(launch, digests=digests)
         source, built = self.build(program, sweep, launch)
         values: dict[str, object] = box_values(over.shift(by), sweep.cells.shift(by))
         values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
@@ -104,7 +109,7 @@ class OpenCLExecutor(LaunchingDevice):
             values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
         real = given_dtype(sweep.stage, program.dtypes)
-        values |= self._tables(tables_of(sweep.stage), over, around, real)
+        values |= table_buffers(self, tables_of(sweep.stage), over, around, real)
         if source.tables is not None:
             (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
@@ -113,7 +118,9 @@ class OpenCLExecutor(LaunchingDevice):
         values |= {name: cl.LocalMemory(nbytes) for name, nbytes in local.items()}
         numbers = ScalarArguments.of(source.parameters, around, program.rules)
         values |= numbers.values
-        if folding is not None:
+        if isinstance(folding, DeviceDigest):
+            values |= folding.arguments(over)
+        elif folding is not None:
             assert isinstance(folding, DeviceFolding), "one of this executor"
             folding.domain = program.boundaries[sweep.stage.home].points(
                 around.positions.domain, around.positions.periodic
@@ -121,7 +128,7 @@ class OpenCLExecutor(LaunchingDevice):
             values |= folding.arguments
         arguments = bind(source.title, source.parameters, values, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
-        if not isinstance(folding, DeviceFolding):
+        if folding is None:
             return self.kernel_command(built, arguments, sizes, numbers)
         show = folding.bound(part, source, sizes)
         return self.kernel_command(built, arguments, sizes, numbers, show, folding)
@@ -151,7 +158,7 @@ class OpenCLExecutor(LaunchingDevice):
             self._kernels[key] = Built(name, made, kernel.parameters)
         real = given_dtype(kernel.stage, dtype)
         built, numbers = self._kernels[key], ScalarArguments.of(kernel.parameters, around)
-        values = self._tables(tables_of(kernel.stage), geometry.box, around, real)
+        values = table_buffers(self, tables_of(kernel.stage), geometry.box, around, real)
         values |= {**numbers.values, **box_values(geometry.box)}
         values |= {f"u_{number}": tile.buffer for number, (_, tile) in enumerate(fills)}
         values["layout"] = self.constants(outside.tables([fill for fill, _ in fills]))
@@ -247,6 +254,11 @@ class OpenCLExecutor(LaunchingDevice):
         """What there is to choose from for the launches of a sweep."""
         return offer(self.kernel, program, sweep.stage, self.device)
 
+    def takes_digests(self, program: Program, sweep: Sweep, placed: Placed) -> bool:
+        """Whether a launch of a sweep can take the digest of the field that it updates."""
+        launch = self.launch_of(program, sweep, placed)
+        return self.shares_host and self.choices.takes_digests(self.offer(program, sweep), launch)
+
     def launch_of(self, program: Program, sweep: Sweep, placed: Placed) -> Launch:
         """What is known of a launch of a sweep on this device."""
         device = self.device
@@ -283,16 +295,3 @@ class OpenCLExecutor(LaunchingDevice):
             slots.append(n_slots(source, source.work_sizes(placed[0].extent, is_cpu)))
         values = values_of(with_values(program, sweep.stage)[1])
         return memory_nbytes(values, slots)
-
-    def _tables(
-        self, tables: Iterable[Table], over: Shape, around: Surroundings, dtype: str
-    ) -> dict[str, object]:
-        """What tables hold for a box, by their parameters."""
-        found: dict[str, object] = {}
-        for table in tables:
-            axis = table.of.axis
-            low = tuple(table.low if at == axis else 0 for at in range(over.n_axes))
-            high = tuple(table.high if at == axis else 0 for at in range(over.n_axes))
-            values = around.value(table.of, over.grow(low, high), dtype)
-            found[table.name] = self.constants(np.ascontiguousarray(values.reshape(-1)))
-        return found

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from controllers.device import Device
 from controllers.device.event import Command, Event, HostEvent, in_order
 from controllers.executor.clock import Clock
-from controllers.executor.executor import Copied, Folding
+from controllers.executor.executor import Copied, Digesting, Folding
 from controllers.kernel.configuration import KernelUse, Placed, own_configurations
 from controllers.memory.ledger import Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
@@ -59,7 +59,7 @@ class ReferenceExecutor:
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
-        folding: Folding | None = None,
+        folding: Folding | Digesting | None = None,
         part: int = 0,
     ) -> Command:
         """Compute the cells `over` of the tiles `writes`, with what `around` says then.

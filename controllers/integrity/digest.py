@@ -116,12 +116,6 @@ def row_numbers(domain: Shape) -> tuple[int, ...]:
     return dense_pitches(domain.extent[:-1])
 
 
-def not_a_number(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Of a float, the bits of infinity, and those that all NaNs count as."""
-    infinite, nan = (int(dtype.type(one).view(f"u{dtype.itemsize}")) for one in (np.inf, np.nan))
-    return infinite, nan
-
-
 def _of_part(values: npt.NDArray[Any], box: Shape, domain: Shape) -> Digest:
     bits, n_nan = _bits(values)
     columns = np.arange(box.lower[-1], box.upper[-1]) - domain.lower[-1]

@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 
 from controllers.device import Device
-from controllers.executor.copies import CELL_TYPES
 from controllers.executor.launching_device import SharedKernel
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.result import Result
-from controllers.integrity.digest import (
-    KEY,
-    KEY_OF_ROW,
-    KEY_OF_SEGMENT,
-    SEGMENT,
-    Digest,
-    not_a_number,
-    row_numbers,
-    weights,
-)
+from controllers.integrity.digest import Digest, row_numbers, weights
 from controllers.kernel.build import Built, build
+from controllers.kgt.text.digest_text import digest_functions
 from controllers.kgt.text.fixed import fixed_source
 from controllers.memory.tile import Tile
 from hitmap.shape import Shape
@@ -43,7 +34,7 @@ class DigestKernels:
         self._executor = executor
         self._group = group_size(executor.device)
         self._n_groups = GROUPS * executor.device.compute_units
-        self._weights = executor.constants(weights())
+        self.weights = executor.constants(weights())
         self._kernels: dict[np.dtype[Any], SharedKernel] = {}
         self._results: list[tuple[Result, Any]] = []    # that are not in use
 
@@ -62,7 +53,7 @@ class DigestKernels:
         begun = [low - first for low, first in zip(cells.lower, domain.lower)]
         row = sum(at * stride for at, stride in zip(begun, row_numbers(domain)))
         scalars = where.first, *where.pitches[:3], row, *strides, begun[-1], *where.extent
-        arguments = [tile.buffer, self._weights, room, *map(np.int64, scalars)]
+        arguments = [tile.buffer, self.weights, room, *map(np.int64, scalars)]
         sizes = (self._n_groups * self._group,), (self._group,)
         launch = executor.shared_command(self._kernel(tile.dtype), arguments, sizes)
         done = result.download(room, launch(None))
@@ -77,14 +68,8 @@ class DigestKernels:
 
     def _kernel(self, dtype: np.dtype[Any]) -> SharedKernel:
         if dtype not in self._kernels:
-            options = [
-                f"-DCELL={CELL_TYPES[dtype.itemsize]}", f"-DSIZE={dtype.itemsize}",
-                f"-DSEGMENT={SEGMENT}", f"-DGROUP={self._group}", f"-DKEY={KEY:#x}UL",
-                f"-DKEY_OF_ROW={KEY_OF_ROW:#x}UL", f"-DKEY_OF_SEGMENT={KEY_OF_SEGMENT:#x}UL",
-            ]  # fmt: skip
-            if dtype.kind == "f":
-                infinite, nan = (f"{bits:#x}UL" for bits in not_a_number(dtype))
-                options += [f"-DINFINITE={infinite}", f"-DNOT_A_NUMBER={nan}"]
-            made = build(self._executor.context, "digest", fixed_source("digest"), options)
+            functions = digest_functions(dtype, in_vectors=self._group == 1, ahead=True)
+            text = "\n".join([functions, fixed_source("digest")])
+            made = build(self._executor.context, "digest", text, [f"-DGROUP={self._group}"])
             self._kernels[dtype] = SharedKernel(Built("digest", made, ()))
         return self._kernels[dtype]

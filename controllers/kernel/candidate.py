@@ -23,6 +23,9 @@ class Candidate(Protocol):
     @property
     def steps_per_launch(self) -> int: ...
 
+    @property
+    def digests(self) -> bool: ...
+
     def alike(self, extent: tuple[int, ...]) -> Iterator[Candidate]: ...
 
     def within(self, extent: tuple[int, ...]) -> Candidate: ...
@@ -47,6 +50,10 @@ class OwnCandidate:
     @property
     def steps_per_launch(self) -> int:
         return self.variant.form.steps_per_launch
+
+    @property
+    def digests(self) -> bool:
+        return False
 
     def alike(self, extent: tuple[int, ...]) -> Iterator[OwnCandidate]:
         return iter(())     # each has a text, or a declaration, of its own

@@ -53,6 +53,10 @@ class Choices:
                 return config
         return default
 
+    def takes_digests(self, offer: Offer, launch: kgt.Launch) -> bool:
+        """Whether what is for `launch` can take the digest of the field that it updates."""
+        return self.configuration(offer, launch).digests
+
     def key(self, offer: Offer, launch: kgt.Launch) -> Key:
         """What a winner for `launch` is kept under, whatever program and stage are called."""
         if offer.of not in self._digests:

@@ -58,7 +58,8 @@ def stage_kernel(
     program, stage = with_values(program, stage)
     if needs_doubles(stage):
         device.check_dtype("float64")   # sums are exact, whatever is summed
-    generated = generate(program, stage, config)
+    digests = launch is not None and launch.digests
+    generated = generate(program, stage, config, digests=digests)
     options = options_of(stage, program.dtypes, program.math, device, generated.divides)
     return replace(generated, options=options, origin=config.origin(stage), math=program.math)
 

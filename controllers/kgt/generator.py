@@ -14,14 +14,18 @@ from controllers.kgt.text.fold_values import with_values
 from controllers.program.program import Field, Math, Program, Stage
 
 
-def generate(program: Program, stage: Stage, config: Config | None = None) -> StageKernel:
+def generate(
+    program: Program, stage: Stage, config: Config | None = None, *, digests: bool = False
+) -> StageKernel:
     """The kernel of one stage of `program`; the same arguments give the same text.
 
     Without a configuration it computes one cell per work-item.  ValueError where the strategy
     cannot compute the stage.
+    digests: the one that takes them, too, of a strategy that can.
     """
     program, stage = with_values(program, stage)
-    return _generated(_Asked(stage, program.fields, program.math, config or CellConfig(), program))
+    config = config or CellConfig()
+    return _generated(_Asked(stage, program.fields, program.math, config, digests, program))
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class _Asked:
     fields: tuple[Field, ...]
     math: Math
     config: Config
+    digests: bool
     program: Program = dataclass_field(compare=False)
 
 
@@ -39,7 +44,8 @@ class _Asked:
 def _generated(asked: _Asked) -> StageKernel:
     program, stage, config = asked.program, asked.stage, asked.config
     config.check(program, stage)
+    kernel = config.digesting if asked.digests else config.kernel
     names = clashes(stage)
     if not names:
-        return config.kernel(program, stage)
-    return with_names(config.kernel(*renamed(program, stage, names)), names)
+        return kernel(program, stage)
+    return with_names(kernel(*renamed(program, stage, names)), names)

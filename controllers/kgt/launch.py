@@ -17,6 +17,7 @@ class Launch:
     local_bytes, max_items: of a work-group on the device, 0 where that is not known.
     units: of the device, which compute at the same time; 0 where that is not known.
     nvidia: whether the device is one of NVIDIA's.
+    digests: whether it takes the digest of the field that it updates, by a strategy that can.
     """
 
     fields: Mapping[str, Strided]
@@ -26,6 +27,7 @@ class Launch:
     max_items: int = 0
     units: int = 0
     nvidia: bool = False
+    digests: bool = False
 
     @property
     def extent(self) -> tuple[int, ...]:

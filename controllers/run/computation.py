@@ -147,7 +147,7 @@ class Computation(Stepping):
         self._looks, self._results, self._serieses = [], None, {}
         every = request.execution.digest_every
         if every is not None:
-            self._digested = Digested(every, self._digest)
+            self._digested = Digested(every, lambda: self._digests_now().begin())
             self._looks.append(self._digested)
         self._chunks_log = PipelineLog() if isinstance(self.plan, ChunkPlan) else None
         execution = request.execution

@@ -2,12 +2,13 @@
 """Digests of the fields of a run, when somebody asks, and after every so many steps."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from controllers.calls.call import collective
 from controllers.integrity.digest import Digest
-from controllers.integrity.digests import Digests
+from controllers.integrity.digests import Digests, Underway
 from controllers.integrity.message_error import MessageError
 from controllers.report.digest_report import DigestReport
 from controllers.run.assembly import Draft
@@ -23,9 +24,10 @@ class Digested:
 
     of_fields = True
 
-    def __init__(self, every: int, take: Callable[[], Mapping[str, Digest]]) -> None:
+    def __init__(self, every: int, begin: Callable[[], Underway]) -> None:
         self.every = every
-        self._take = take
+        self._begin = begin
+        self._underway: tuple[int, Underway] | None = None  # the last ones, after a step
         self._taken: list[tuple[int, Mapping[str, Digest]]] = []
 
     def left(self, step: int) -> int:
@@ -33,26 +35,48 @@ class Digested:
         return self.every - step % self.every
 
     def look(self, now: Results) -> bool:
-        """Take them; the run goes on.  Collective."""
-        self._taken.append((now.step, self._take()))
+        """Begin to take them; the run goes on.  Collective."""
+        self.settle()
+        self._underway = now.step, self._begin()
+        if not self._underway[1].waits:
+            self.settle()
         return False
 
+    def settle(self) -> None:
+        """All ranks know the last ones.  Collective."""
+        if self._underway is not None:
+            step, underway = self._underway
+            underway.arrive()
+            self._taken.append((step, underway.all()))
+            self._underway = None
+
+    def fail(self, *, torn: bool) -> None:
+        """The run ends with an error: what is under way arrives, unless fields are `torn`."""
+        if torn:
+            self._underway = None
+        elif self._underway is not None:
+            self._underway[1].arrive()
+
     def cut(self, step: int) -> None:
-        """Drop those of steps after this one."""
+        """Drop those of steps after this one.  Collective."""
+        self.settle()
         self._taken = [one for one in self._taken if one[0] <= step]
 
     @property
     def report(self) -> DigestReport:
-        """All of them."""
+        """All of them.  Collective."""
+        self.settle()
         return DigestReport(self.every, tuple(self._taken))
 
     @property
     def plain(self) -> list[Any]:
-        """All of them, as `go_on` takes them."""
+        """All of them, as `go_on` takes them.  Collective."""
+        self.settle()
         return [[step, plain_digests(taken)] for step, taken in self._taken]
 
     def go_on(self, taken: Sequence[Any]) -> None:
         """These have been taken before."""
+        self._underway = None
         self._taken = [(step, digests_of_plain(digests)) for step, digests in taken]
 
 
@@ -73,13 +97,32 @@ class Digesting(Exchanging):
 
     def _digest(self) -> dict[str, Digest]:
         """The same, as a part of another call.  Collective."""
+        return self._digests_now().take()
+
+    @contextmanager
+    def _digested_after(self) -> Iterator[None]:
+        """After some steps no digest is under way.  Collective."""
+        digested = self._digested
+        if digested is None:
+            yield
+            return
+        try:
+            yield
+        except BaseException:
+            digested.fail(torn=self._engine.torn)
+            raise
+        digested.settle()
+
+    def _digests_now(self) -> Digests:
         engine = self._engine
         if self._digests is None or self._digests.engine is not engine:
             self._digests = Digests(engine, self.comm)
-        return self._digests.take()
+        return self._digests
 
     def _divide(self, request: Request, draft: Draft) -> Redistribution:
         verified = self._request.execution.verify_messages and self.comm.size > 1
+        if self._digested is not None:
+            self._digested.settle()
         before = self._digest() if verified else None
         self._digests = None        # it holds what the fields leave
         moves = super()._divide(request, draft)

@@ -235,7 +235,8 @@ class Running(Plotting):
             engine = self._engine
             count = self._to_trial(self._to_decision(left, looks), looks)
             tell = further(interruption.progress, done, n_steps or done + left)
-            self._piece(count, tell, math.inf if ending.time is None else ending.time, looks)
+            with self._digested_after():
+                self._piece(count, tell, math.inf if ending.time is None else ending.time, looks)
             goes_on = not engine.course.ended and engine.n_steps - first != n_steps
             goes_on = goes_on and not (engine.numbers.by_steps and ending.reached(engine))
             goes_on = goes_on and (looks is None or not looks.stopped)

@@ -34,6 +34,7 @@ class Config(Protocol):
     several: ClassVar[bool] = False     # whether its kernels store several fields
     in_place: ClassVar[bool] = False    # ... compute each cell once, also over what it reads
     folds: ClassVar[bool] = False       # whether its kernels fold
+    digests: ClassVar[bool] = False     # ... can take the digest of the field that they update
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
     items: ClassVar[bool] = False       # whether it is for item functions, and for nothing else
@@ -192,6 +193,10 @@ class Config(Protocol):
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of the stage; ValueError where the strategy cannot compute it."""
         ...
+
+    def digesting(self, program: Program, stage: Stage) -> StageKernel:
+        """The kernel that takes digests, too, of a strategy that has `digests`."""
+        raise AssertionError("whoever asks looks first")
 
     def parameters(self) -> dict[str, Any]:
         """Names and values, in order."""

@@ -45,15 +45,6 @@ def fold_parameters(stage: Stage) -> tuple[Parameter, ...]:
     return PARAMETERS[:2] if in_words(values) else (PARAMETERS[0], *PARAMETERS[2:])
 
 
-def fold_declarations(stage: Stage) -> list[str]:
-    """The same as C lines, each with its comma."""
-    return [
-        f"__global {one.type_name.replace('*', ' *restrict ')}{one.name},"
-        if one.role == "inout" else f"const {one.type_name} {one.name},"
-        for one in fold_parameters(stage)
-    ]  # fmt: skip
-
-
 def needs_doubles(stage: Stage) -> bool:
     """Whether it sums floats, which takes float64 whatever they are."""
     return any(one.kind == "sum" and one.dtype in FLOATS for one in values_of(stage))

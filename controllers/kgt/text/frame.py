@@ -6,7 +6,7 @@ A strategy writes the body, and helper functions where it needs some.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
 from controllers.kgt.parameter import Parameter, Role
@@ -17,7 +17,7 @@ from controllers.kgt.text.c_lines import indented
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
-from controllers.kgt.text.fold_text import fold_declarations, fold_helpers, fold_parameters
+from controllers.kgt.text.fold_text import fold_helpers, fold_parameters
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.integer import quotient_for
 from controllers.kgt.text.lanes import SCALAR, Lanes, clang_functions
@@ -39,16 +39,19 @@ def kernel(
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
     scalars: Mapping[str, int] | None = None,
+    more: Sequence[Parameter] = (),
     folds_by_group: bool = False,
     alike: bool = False,
 ) -> StageKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
     `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
-    fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
+    fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides,
+    and `more` parameters that whoever launches it knows.
     own_functions: clang computes what it can without OpenCL's library.  folds_by_group: as in
     `StageKernel`.  alike: the cells lie at the same elements of all fields.
     """
+    more = (*(Parameter(each, "long", "scalar") for each in scalars or ()), *more)
     types = {field: OPENCL_TYPES[program.dtypes[field]] for field in used_fields(stage)}
     placed = used_fields(stage)[:1] if alike else used_fields(stage)
     as_first = _as_first(used_fields(stage), program.n_axes) if alike else []
@@ -63,13 +66,13 @@ def kernel(
         *_functions(stage, program, helpers, body, lanes, own_functions),
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
-        *indented(_declared(program, stage, types, real, steps_per_launch, scalars or (), placed)),
+        *indented(_declared(program, stage, types, real, steps_per_launch, more, placed)),
         "{",
         *(line.rstrip() for line in indented(body)),
         "}",
         "",
     ]
-    parameters = _parameters(program, stage, types, real, steps_per_launch, scalars or (), placed)
+    parameters = _parameters(program, stage, types, real, steps_per_launch, more, placed)
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, program.dtypes), scalars or {},
@@ -90,29 +93,35 @@ def _functions(
 
 def _parameters(
     program: Program, stage: Stage, types: Mapping[str, str], real: str, steps_per_launch: int,
-    scalars: Iterable[str], placed: tuple[str, ...],
+    more: Sequence[Parameter], placed: tuple[str, ...],
 ) -> tuple[Parameter, ...]:  # fmt: skip
     """The parameters, which are those that `_declared` writes."""
-    whole = (Parameter(each, "long", "scalar") for each in scalars)
     return stage_parameters(
         _buffers(stage), placed, types, program.n_axes,
         steps_per_launch=steps_per_launch,
-        data=(*given.parameters(stage, real), *fold_parameters(stage), *whole),
+        data=(*given.parameters(stage, real), *fold_parameters(stage), *more),
     )  # fmt: skip
 
 
 def _declared(
     program: Program, stage: Stage, types: Mapping[str, str], real: str, steps_per_launch: int,
-    scalars: Iterable[str], placed: tuple[str, ...],
+    more: Sequence[Parameter], placed: tuple[str, ...],
 ) -> list[str]:  # fmt: skip
     """C lines: the parameters, up to the closing bracket."""
     return [
         *buffer_parameters(_buffers(stage), types),
         *given.declarations(stage, real),
-        *fold_declarations(stage),
-        *(f"const long {name}," for name in scalars),
+        *(_declaration(one) for one in (*fold_parameters(stage), *more)),
         *_scalar_parameters(placed, program.n_axes, steps_per_launch),
     ]
+
+
+def _declaration(one: Parameter) -> str:
+    """A C line: a parameter that is no field."""
+    if one.role == "scalar":
+        return f"const {one.type_name} {one.name},"
+    const = "const " if one.role == "in" else ""
+    return f"__global {const}{one.type_name.replace('*', ' *restrict ')}{one.name},"
 
 
 def _buffers(stage: Stage) -> tuple[tuple[str, Role], ...]:

@@ -26,6 +26,7 @@ from typing import ClassVar
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.wavefront.digests import digest_helpers, digest_parameters
 from controllers.kgt.strategies.wavefront.frames import keep_function
 from controllers.kgt.strategies.wavefront.front import front_body
 from controllers.kgt.strategies.wavefront.levels import Levels
@@ -54,6 +55,7 @@ class WavefrontConfig(WavefrontParameters, Config):
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "several steps per launch in the cache"
     vectors: ClassVar[bool] = True
+    digests: ClassVar[bool] = True
     given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     @classmethod
@@ -200,13 +202,18 @@ class WavefrontConfig(WavefrontParameters, Config):
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes several steps of a tile."""
-        stage = fast.stage_of(program, stage)
-        levels = Levels(program, stage, self)
+        return self._kernel(Levels(program, fast.stage_of(program, stage), self))
+
+    def digesting(self, program: Program, stage: Stage) -> StageKernel:
+        return self._kernel(Levels(program, fast.stage_of(program, stage), self, digests=True))
+
+    def _kernel(self, levels: Levels) -> StageKernel:
         how = f"tile by tile through the cache, in vectors of {self.lanes} cells"
         return frame.kernel(
-            program, stage, how, front_body(levels), work_sizes(self),
-            helpers=[*functions(levels), *keep_function(levels)],
+            levels.program, levels.stage, how, front_body(levels), work_sizes(self),
+            helpers=[*functions(levels), *keep_function(levels), *digest_helpers(levels)],
             lanes=Lanes(self.lanes, clang=True), steps_per_launch=self.steps_per_launch,
+            more=digest_parameters(levels),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ what the stage computes at all, slices are done one by one.
 """
 from __future__ import annotations
 
+from controllers.kgt.strategies.wavefront.digests import digest_end, digest_rows, digest_start
 from controllers.kgt.strategies.wavefront.frames import keep_slices
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.kgt.text import frame
@@ -21,11 +22,15 @@ def front_body(levels: Levels) -> list[str]:
         $places
         // from here on cells are counted from the tile's first one: its end, and the limits
         $limits
+        $digest
 
         $front
+        $end
     """,
         tile=_tile(levels), places=_places(levels), front=_front(levels),
         limits=[line for axis in range(levels.last + 1) for line in _limits(axis)],
+        digest=digest_start(levels) if levels.digests else [],
+        end=digest_end(levels) if levels.digests else [],
     )  # fmt: skip
 
 
@@ -119,17 +124,20 @@ def _front(levels: Levels) -> list[str]:
             $framed
             $level
         }
+        $digest
     """,
         steps=steps, framed=_framed(levels),
         ranges=[line for axis, ends in enumerate(rings.reach) for line in _range(axis, *ends)],
         level=_slices(levels) if levels.last else _only_slice(levels),
+        digest=digest_rows(levels) if levels.digests else [],
     )  # fmt: skip
     if levels.last == 0:
         return body
     warm = -(-(steps - 1) * sum(rings.reach[0]) // rings.slices) * rings.slices
     return block("""
-        for (long item_front = $start; item_front < item_cells_0; item_front += $slices)
+        for (long item_front = $start; item_front < item_cells_0; item_front += $slices) {
             $body
+        }
     """, start=-warm, slices=rings.slices, body=body)
 
 

@@ -37,6 +37,7 @@ class Levels:
     program: Program
     stage: Stage
     parameters: WavefrontParameters
+    digests: bool = False       # the digest of the field that is read is taken, too
 
     @cached_property
     def rings(self) -> Rings:
