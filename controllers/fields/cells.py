@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine
+from controllers.engine.file_use import changed
 from controllers.memory.tile import Tile, TileView
 from controllers.placement.relocation import CHUNK_CELLS
 from hitmap.conversion import convert
@@ -159,6 +160,7 @@ def _put(
     for tile in tiles:
         if tile.host is None or tile is not tiles[0]:
             engine.executors[place].move_to(tile, box, cells)
+        changed(tile, box)
 
 
 def _view(
