@@ -23,6 +23,7 @@ from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
 from controllers.plan.folding import needed
 from controllers.plan.paces import Steps
 from controllers.program.program import Program
+from controllers.program.segments import has_parts
 from controllers.program.steps import can_combine
 from controllers.run.cut_anew import HostImages, Room, grid_of
 from controllers.settings.division import AUTO
@@ -162,10 +163,12 @@ class Chunking:
     def _most_turns(self, error: MemoryCapError | None, width: int | None) -> int:
         """Of a repeat in a pass; a step that has parts is no pass of several steps."""
         program = self._program
-        if not program.repeats and width not in (None, 1):
-            why = f"steps use what they fold, so that a pass has no {width} of them; use 1"
+        turns = [one.in_a_row for one in program.repeats if not has_parts(program, one)]
+        if not turns and width not in (None, 1):
+            what = "turns" if program.repeats else "steps"
+            why = f"{what} use what they fold, so that a pass has no {width} of them; use 1"
             raise refused(error, why)
-        return max((repeat.in_a_row for repeat in program.repeats), default=1)
+        return max(turns, default=1)
 
     def _kept(self, single: Plan, known: Placement) -> KeptSize:
         """What earlier runs have found for the same, on devices with as much memory."""
