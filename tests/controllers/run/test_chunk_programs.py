@@ -13,6 +13,7 @@ from sample import sample
 
 import controllers as ct
 from controllers.plan import ChunkPlan, SkewedPlan
+from controllers.tuning.sizes import SizeChooser
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GRID = ct.Grid(y=40, x=24)
@@ -277,6 +278,53 @@ def test_a_cap_of_half_for_what_uses_its_folds() -> None:
             found.append(run.u.gather())
             peak = run.report().devices[0].peak_bytes
     assert np.array_equal(*found) and peak <= cap
+
+
+@ct.step
+def eased(p: Any, f: Any) -> Any:
+    top = ct.max(abs(p))
+    return dict(p=p / (1 + top) + 0.1 * p[-1, 0] + 0.01 * f, top=top)
+
+
+def sized(step: Any, **options: Any) -> Any:
+    """Of a field that takes its time."""
+    start = {"p": np.tile(START["u"], (20, 8)), "f": np.tile(START["old"], (20, 8))}
+    return ct.Computation(
+        step, ct.Grid(y=800, x=192), dtype="float32", boundary=ct.mirror(), **start, **options
+    )  # fmt: skip
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("step", "turns"), [
+    (eased, 1), (jacobi(until=lambda now: now.left < 1, at_most=6, check_every=3), 3),
+    ([ct.repeat(eased, until=lambda now: now.top < 0.1, at_most=4)], 1),
+])  # fmt: skip
+@pytest.mark.parametrize("devices", [{}, {"devices": "cpu/1,1", "weights": [3, 1]}])
+def test_chunks_and_slots_are_found_where_steps_have_parts(
+    step: Any, turns: int, devices: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turns of a pass stay as they are."""
+    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    monkeypatch.setattr(SizeChooser, "_pays", lambda self, size: True)
+    options = {**INTERNAL, "chunks": "auto", "memory_cap": 1_400_000, **devices}
+    with sized(step, **options) as run:
+        chooser, n_steps, n_turns = run._chooser, 0, run.halo_width
+        assert isinstance(chooser, SizeChooser) and 1 <= n_turns <= turns
+        while not chooser.over:
+            run.run(3)
+            n_steps += 3
+            assert run.halo_width == n_turns
+        report, found = run.report(), [run[name].gather() for name in "pf"]
+        assert report.pipeline is not None and len(report.pipeline.tried) > 1
+        assert {span for span, *_ in report.pipeline.tried} == {1}
+        assert all(one.peak_bytes <= options["memory_cap"] for one in report.devices)
+    with sized(step, devices="reference") as run:
+        run.run(n_steps)
+        assert all(np.array_equal(run[n].gather(), one) for n, one in zip("pf", found))
+    with sized(step, **options) as run:     # what was found is kept
+        assert run._chooser is not None and run._chooser.over
+        n_places = len(devices.get("weights", "1"))
+        assert len(run.plan.locations) == n_places * chooser.size.chunks
 
 
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
