@@ -2,7 +2,7 @@
 """From disk to disk: a field of several times the memory that its images may take on the host.
 
     python tools/measure_disk.py [--device cpu] [--folder DIR] [--budget 256m] [--times 3]
-        [--cap 64m] [--span 1] [--passes 2] [--rounds 1]
+        [--cap 64m] [--span 1] [--passes 2] [--rounds 1] [--cold]
 
 The field has `--times` the bytes of the budget.  It is loaded from a .npy file, runs `--passes`
 passes of `--span` steps through a device of `--cap` bytes, and is saved to another file.  Beside
@@ -11,12 +11,13 @@ on the same disk, measured before and after, the writes in the way that is faste
 piece at a time, those of a new file with few pages in memory; images are written anew until the
 first pass ends.
 Files are dropped from the system's cache before they are read; what the system keeps of images
-while passes run is its choice, so start it where memory is limited, to the budget, the cap and
-some 300 MiB, or with a field larger than the memory.
+while passes run is its choice: with `--cold` they are dropped, too, before each pass and before the
+field is saved, as if there were no memory for them.
 """
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
 import tempfile
 import time
@@ -75,8 +76,10 @@ def ours(
         moved = round(nbytes * share)
         found["load"] = timed(lambda: run.load_file(start)), nbytes, moved, True
         for number in range(options.passes):
+            forget(run, options.cold)
             seconds = timed(lambda: run.run(run.plan.span))
             found[f"pass {number + 1}"] = seconds, moved, moved, not number
+        forget(run, options.cold)
         found["save"] = timed(lambda: run.save(end)), moved, nbytes, True
     drop(end)
     start.unlink()
@@ -112,6 +115,20 @@ def drop(path: Path) -> None:
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def forget(run: Computation, cold: bool) -> None:
+    """Nothing of images in files is in the system's cache, where all is to be `cold`."""
+    parts = [tile.part for tile in run._engine.tiles.values() if tile.part is not None]
+    if cold and parts:
+        view = parts[0].file.array.base
+        assert isinstance(view, memoryview) and isinstance(view.obj, mmap.mmap)
+        mapping = view.obj
+        mapping.flush()
+        mapping.madvise(mmap.MADV_DONTNEED)
+        for name in Path("/proc/self/fd").iterdir():    # the file has no other name
+            if "controllers-" in os.path.realpath(name):
+                os.posix_fadvise(int(name.name), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def timed(work: object) -> float:
@@ -152,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--span", type=int, default=1)
     parser.add_argument("--passes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--cold", action="store_true")
     return parser
 
 

@@ -29,6 +29,12 @@ def announced(
     return announcing
 
 
+def wanted(tile: Tile, cells: Shape) -> None:
+    """The host is going to read these cells of an image, in a file or not."""
+    if tile.part is not None:
+        tile.part.file.will_read(lambda: True, [_run(tile, tile.strided(cells))])
+
+
 def changed(tile: Tile, cells: Shape) -> None:
     """The host has changed these cells of an image, in a file or not."""
     if tile.part is not None:

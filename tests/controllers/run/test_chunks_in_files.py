@@ -62,6 +62,25 @@ def test_initial_values_are_on_their_way_to_the_disk_before_the_first_pass(
         assert sum(asked) == IMAGE and len(asked) == 4
 
 
+def test_what_is_saved_is_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def preadv(_: int, rooms: list[memoryview], __: int) -> int:
+        read.append(len(rooms[0]))
+        return read[-1]
+
+    with Computation(
+        CROSS, START, chunks=6, host_memory_cap=1, scratch=tmp_path, **INTERNAL
+    ) as run:  # fmt: skip
+        monkeypatch.setattr("controllers.memory.scratch_file.os.preadv", preadv)
+        run.save(tmp_path / "end.npy")
+        end = time.monotonic() + 60     # a limit that only a failure reaches
+        while sum(read) < IMAGE and time.monotonic() < end:
+            time.sleep(0.001)
+        assert sum(read) == IMAGE and len(read) == 6
+    assert np.array_equal(np.load(tmp_path / "end.npy"), START)
+
+
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
 @pytest.mark.parametrize("cap", sample([1, IMAGE // 2, IMAGE, 2 * IMAGE], 2))
 def test_what_is_beyond_the_budget_lies_in_files(
