@@ -27,6 +27,7 @@ from hitmap.part import problem
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 from hitmap.temporary import Unfinished, temporary_name
+from hitmap.write_back import PIECE_NBYTES, WriteBack
 
 _format: Any = np.lib.format    # without types in older releases of NumPy
 _N_SAMPLES, _SAMPLE_NBYTES = 128, 4096
@@ -136,6 +137,7 @@ class NpyWriter:
         self._unfinished: Unfinished | None = None
         self._first = 0     # byte of the first cell
         self._file = -1
+        self._write_back = WriteBack()
         self._n_cells = 0
 
     def __enter__(self) -> NpyWriter:
@@ -166,9 +168,16 @@ class NpyWriter:
         first = 0
         for position, n_cells in _runs(box, self.domain):
             run = flat[first : first + n_cells].view(np.uint8).data
-            _write_all(self._file, run, self._first + position * self.dtype.itemsize)
+            self._write_all(run, self._first + position * self.dtype.itemsize)
             first += n_cells
         self._n_cells += box.n_cells
+
+    def _write_all(self, data: memoryview, position: int) -> None:
+        """A call may write less than it is given, as on a disk that is almost full."""
+        while data:
+            n_bytes = os.pwrite(self._file, data[:PIECE_NBYTES], position)
+            self._write_back.wrote(self._file, position, n_bytes)
+            data, position = data[n_bytes:], position + n_bytes
 
     def __exit__(
         self,
@@ -273,10 +282,3 @@ def _runs(box: Shape, domain: Shape) -> Iterator[tuple[int, int]]:
         n_cells //= count
     for steps in product(*outer):
         yield where.first + sum(steps), n_cells
-
-
-def _write_all(file: int, data: memoryview, position: int) -> None:
-    """A call may write less than it is given, and never more than 2 GiB."""
-    while data:
-        n_bytes = os.pwrite(file, data, position)
-        data, position = data[n_bytes:], position + n_bytes

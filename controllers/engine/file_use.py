@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from controllers.device.event import COMPLETE, Command, Event
 from controllers.memory.scratch_file import Run
 from controllers.memory.tile import Tile
+from hitmap.shape import Shape
 from hitmap.strided import Strided
 
 
@@ -26,6 +27,18 @@ def announced(
         return event
 
     return announcing
+
+
+def wanted(tile: Tile, cells: Shape) -> None:
+    """The host is going to read these cells of an image, in a file or not."""
+    if tile.part is not None:
+        tile.part.file.will_read(lambda: True, [_run(tile, tile.strided(cells))])
+
+
+def changed(tile: Tile, cells: Shape) -> None:
+    """The host has changed these cells of an image, in a file or not."""
+    if tile.part is not None:
+        tile.part.file.will_write(lambda: True, [_run(tile, tile.strided(cells))])
 
 
 def _run(tile: Tile, cells: Strided) -> Run:

@@ -209,8 +209,8 @@ class Installation:
 
         Of a part of a step, the number of that one.
         """
-        if self.whole is not None:
-            return self.whole.n_steps + 1
+        if (whole := self.whole) is not None:
+            return whole.n_steps + 1 if whole.whole is None else whole._time_step(step)
         first, before = self._begun
         return before + (step - first) * self.plan.span + 1
 

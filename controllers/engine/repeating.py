@@ -46,7 +46,12 @@ class RepeatingEngine(Engine):
         self._bound: dict[tuple[int, tuple[int, ...]], BoundPart] = {}
         self._active: Engine | None = None
         self._log: RunLog | None = None    # who is told of the step under way
-        self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_tiles}
+        self._holding = self._first_holding
+
+    @property
+    def _first_holding(self) -> dict[str, int]:
+        """Which buffer of each field is the newest one, before the first step."""
+        return {name: self.plan.newest(name, 0, 0).buffer for name in self.plan.n_tiles}
 
     @property
     def phase(self) -> Hashable:
@@ -54,7 +59,14 @@ class RepeatingEngine(Engine):
 
     @property
     def active(self) -> Engine:
-        return self._active or self
+        return self if self._active is None else self._active.active
+
+    def left(self, field: str) -> int:
+        return self._holding[field]
+
+    def begin_anew(self, looks: bool) -> None:
+        super().begin_anew(looks)
+        self._holding = self._first_holding
 
     def newest(self, field: str, place: int) -> Tile:
         return self.tiles[TileKey(field, self._holding[field], place)]
@@ -70,7 +82,7 @@ class RepeatingEngine(Engine):
         """
         if self._shorter is not None:
             for number, part in enumerate(self.plan.parts):
-                self._bind(number, part)
+                self._bind(number, part)[1].engine.warm()
             return
         self._asks, self.folds.is_trial = False, True
         self.run(times, log=log)
@@ -102,7 +114,7 @@ class RepeatingEngine(Engine):
         for done in range(n_steps):
             step = self.n_steps
             is_time = self.numbers.by_steps and self.numbers.time(step) >= until
-            if self._wants_to_end() or is_time:
+            if is_time or (self.whole is None and self._wants_to_end()):
                 break
             self._log = log if step in told else None
             self.numbers.begin(step, step, step, until)
@@ -151,8 +163,10 @@ class RepeatingEngine(Engine):
         looks = is_last or repeat.until is not None or feeds
         self.counts[repeat.name] = self._advance(number, part, most, looks=looks, asking=asking)
 
-    def holds(self, repeat: Repeat, engine: Engine) -> bool:
-        """Whether a repeat, which `engine` does, has been done often enough.  Collective."""
+    def holds(self, repeat: Repeat) -> bool:
+        """Whether the repeat that is under way has been done often enough.  Collective."""
+        engine = self._active
+        assert engine is not None, "a part is under way"
         self.folds.absorb(engine.folds)
         results = self.folds.results
 
@@ -200,7 +214,11 @@ class RepeatingEngine(Engine):
     def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
         """An engine for a part, on some of the tiles."""
         engine: Engine
-        if isinstance(part.plan, ChunkPlan):
+        if part.plan.parts:
+            engine = RepeatingEngine(
+                part.plan, self.executors, self._comm, tiles, shorter=self._shorter
+            )
+        elif isinstance(part.plan, ChunkPlan):
             assert self._shorter is not None, "passes end with shorter ones"
             engine = ChunkEngine(
                 part.plan, self.executors, self._comm, tiles, shorter=self._shorter
@@ -265,4 +283,4 @@ class _Asking:
 
     def look(self) -> bool:
         """Ask."""
-        return self._whole.holds(self._repeat, self._whole.active)
+        return self._whole.holds(self._repeat)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine
+from controllers.engine.file_use import changed, wanted
+from controllers.memory.scratch_file import AHEAD
 from controllers.memory.tile import Tile, TileView
 from controllers.placement.relocation import CHUNK_CELLS
 from hitmap.conversion import convert
@@ -136,9 +138,14 @@ def tile_view(engine: Engine, arrays: Mapping[str, npt.NDArray[Any]], place: int
 
 def pieces(engine: Engine, field: str) -> Iterator[tuple[Shape, npt.NDArray[Any]]]:
     """All cells of the places of this rank, so many at a time as may pass through the host."""
-    for place in engine.executors:
-        for box in consecutive(engine.plan.owned(field, place), CHUNK_CELLS):
-            yield box, cells_of(engine, field, place, box)
+    every = [
+        (place, box) for place in engine.executors
+        for box in consecutive(engine.plan.owned(field, place), CHUNK_CELLS) if not box.empty
+    ]  # fmt: skip
+    for number, (place, box) in enumerate(every):
+        for home, later in every[number + AHEAD * (number > 0) : number + AHEAD + 1]:
+            wanted(engine.newest(field, home), later)
+        yield box, cells_of(engine, field, place, box)
 
 
 def _put(
@@ -159,6 +166,7 @@ def _put(
     for tile in tiles:
         if tile.host is None or tile is not tiles[0]:
             engine.executors[place].move_to(tile, box, cells)
+        changed(tile, box)
 
 
 def _view(

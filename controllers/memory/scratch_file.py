@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.memory.ledger import MemoryCapError, size
+from hitmap.write_back import begin_writing
 
 READ_NBYTES = 1 << 20       # at once, ahead of whoever needs them
 AHEAD = 2           # uploads that are read for while another one is under way
@@ -131,10 +132,11 @@ def _read_ahead(file: int, uses: SimpleQueue[Use | None], flag: _Flag) -> None:
 
 def _write_back(file: int, uses: SimpleQueue[Use | None], flag: _Flag) -> None:
     """Write what has been changed before there is much of it."""
-    for ended, _ in _uses(uses):
+    for ended, runs in _uses(uses):
         _await(ended, flag)
-        if not flag.is_over:
-            os.fdatasync(file)
+        for first, nbytes in runs:
+            if not flag.is_over:
+                begin_writing(file, first, nbytes)
     os.close(file)
 
 

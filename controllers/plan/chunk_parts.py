@@ -2,8 +2,8 @@
 """Plans of chunks of programs whose steps have parts, each of which is passes of its own.
 
 A part is a repeat, what is between two, or what comes after a fold that it uses: that is known when
-all chunks have been computed.  Parts have their images in common, and the memory through which
-their chunks pass in turn.
+all chunks have been computed.  A repeat whose turns use what they fold has parts itself.  All have
+their images in common, and the memory through which their chunks pass in turn.
 """
 # docs/decisions/0095-parts-of-a-step-are-passes.md
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from controllers.plan.chunk_margins import why_overlapped
 from controllers.plan.chunk_plan import ChunkPlan
+from controllers.plan.folding import needed
 from controllers.plan.memory import PlanMemory
 from controllers.plan.operation import Memory
 from controllers.plan.plan import Part, Plan
@@ -56,8 +57,12 @@ class PartedChunks(ChunkPlan):
 
     @property
     def passes(self) -> tuple[ChunkPlan, ...]:
-        """Of each part."""
-        return tuple(part.plan for part in self.parts if isinstance(part.plan, ChunkPlan))
+        """Of each part, those of its own parts in place of one that has some."""
+        found: list[ChunkPlan] = []
+        for part in self.parts:
+            assert isinstance(part.plan, ChunkPlan), "parts are of chunks, too"
+            found += part.plan.passes if isinstance(part.plan, PartedChunks) else [part.plan]
+        return (*found,)
 
     @property
     def n_buffers(self) -> Mapping[str, int]:
@@ -68,7 +73,11 @@ class PartedChunks(ChunkPlan):
         return max(every, default=1)
 
     def _part(self, program: Program, repeat: Repeat | None) -> Plan:
-        kind = ChunkPlan if why_overlapped(program, self.layout) else SkewedPlan
+        kind: type[ChunkPlan] = SkewedPlan
+        if needed(program):
+            kind, repeat = PartedChunks, None       # turns are passes, and no pass has several
+        elif why_overlapped(program, self.layout):
+            kind = ChunkPlan
         return kind(
             program, self.layout, self.periodic, self.locations, way=self.way,
             only_rank=self.only_rank, in_place=self.in_place, n_slots=self.n_slots,

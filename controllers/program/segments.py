@@ -37,22 +37,25 @@ def segments(
 
 def why_not_divided(program: Program) -> str:
     """Why a program has no segments at folds, with nothing in common but fields; "" if it has."""
-    for repeat in program.repeats:
-        if len(_between_folds(program, repeat.first, repeat.end)) > 1:
-            return f"what the repeat {repeat.name!r} folds is used in the same turn"
     every = _cuts(program, at_folds=True)
     for first, end, _ in every[every.index(_renaming(program, every)) + 1 :]:
         for stage in program.stages[first:end]:
             for name in program.renames:
                 if name in stage.fields_read:
                     return f"{name!r}, which is renamed, is read after a fold that comes later"
+    pieces = [piece for first, end, _ in every for piece in _between_folds(program, first, end)]
     for field in program.temporaries:
-        made = [n for n, (first, end, _) in enumerate(every)
+        made = [n for n, (first, end) in enumerate(pieces)
                 if any(field.name in (*s.fields_read, *s.updates)
                        for s in program.stages[first:end])]  # fmt: skip
         if len(made) > 1:
             return f"{field.name!r} is stored before a fold is used, and read after that"
     return ""
+
+
+def has_parts(program: Program, repeat: Repeat) -> bool:
+    """Whether a turn of a repeat uses what the same turn folds."""
+    return len(_between_folds(program, repeat.first, repeat.end)) > 1
 
 
 def _cuts(program: Program, at_folds: bool) -> list[Cut]:

@@ -20,14 +20,17 @@ def chunks_text(plan: ChunkPlan) -> str:
     return "\n".join(_lines(plan, [*images_text(plan)]))
 
 
-def _parts(plan: PartedChunks) -> Iterator[str]:
+def _parts(plan: PartedChunks, whole: str = "a step") -> Iterator[str]:
     """Passes of each part; their images are those of the whole."""
     n_parts = len(plan.parts)
-    for number, (part, passes) in enumerate(zip(plan.parts, plan.passes)):
-        names = ", ".join(dict.fromkeys(stage.name for stage in passes.program.stages))
+    for number, part in enumerate(plan.parts):
+        names = ", ".join(dict.fromkeys(stage.name for stage in part.plan.program.stages))
         turns = f", up to {part.repeat.at_most} times" if part.repeat is not None else ""
-        yield f"part {number + 1} of {n_parts} of a step: {names}{turns}"
-        yield from (f"  {line}" for line in _lines(passes, []))
+        yield f"part {number + 1} of {n_parts} of {whole}: {names}{turns}"
+        one = part.plan
+        assert isinstance(one, ChunkPlan), "parts are of chunks, too"
+        lines = _parts(one, "a turn") if isinstance(one, PartedChunks) else _lines(one, [])
+        yield from (f"  {line}" for line in lines)
 
 
 def _lines(plan: ChunkPlan, images: Sequence[str]) -> Sequence[str]:

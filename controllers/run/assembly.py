@@ -113,7 +113,8 @@ class Assembly:
         """The same with chunks of another size, which fits, on the same images.  Collective."""
         assert self.chunking is not None, "fields pass through"
         start, cut = time.perf_counter(), self.chunking.cut_anew(size)
-        draft = Draft(self.terms, *cut, (size.span,), self.begun, False, start, self.chunking)
+        widths = (cut[-1].halo_width,)
+        draft = Draft(self.terms, *cut, widths, self.begun, False, start, self.chunking)
         return draft.assembled(messages, watched)
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:

@@ -23,6 +23,7 @@ from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
 from controllers.plan.folding import needed
 from controllers.plan.paces import Steps
 from controllers.program.program import Program
+from controllers.program.segments import has_parts
 from controllers.program.steps import can_combine
 from controllers.run.cut_anew import HostImages, Room, grid_of
 from controllers.settings.division import AUTO
@@ -73,12 +74,11 @@ class Chunking:
         self._known = known = known_to_all(self._placement, self._comm)
         self.kept = self._kept(single, known)
         size, width = None, fixed_width(execution)
-        searches = execution.chunks == AUTO or execution.halo_width_search is not None
-        if searches and not self._has_parts:
+        if execution.chunks == AUTO or execution.halo_width_search is not None:
             size = self._comm.bcast(self.kept.load() if self._comm.rank == 0 else None)
-        self.is_known = size is not None or self._has_parts
+        self.is_known = size is not None
         if size is not None:
-            width = size.span
+            width = width if self._has_parts else size.span
             execution = replace(execution, chunks=size.chunks, slots=size.slots)
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
@@ -104,7 +104,8 @@ class Chunking:
         Collective.
         """
         search = self._execution.halo_width_search
-        if self.is_known or search is None or self.cuts_anew(plan):
+        stays = self.is_known or search is None or self._has_parts
+        if stays or self.cuts_anew(plan):
             return (plan.halo_width,)
 
         def fit(longest: Plan, others: Sequence[Plan]) -> bool:
@@ -133,13 +134,14 @@ class Chunking:
         """What a run chooses among; `spans`: the steps of passes that have an engine.  Collective.
         """
         cutting = self._first
-        first = Size(plan.halo_width, cutting.n_chunks, cutting.n_slots)
         if not self.cuts_anew(plan):
+            first = Size(plan.halo_width, cutting.n_chunks, cutting.n_slots)
             return Spans(tuple(spans), first)
+        first = Size(plan.span, cutting.n_chunks, cutting.n_slots)
 
         def least(span: int, n_slots: int) -> int | None:
             count = least_skewed if cutting.is_skewed else least_chunks
-            return count(self._single, self._known, span, n_slots)
+            return count(self._single, self._known, self._launched(span), n_slots)
 
         return grid_of(plan, first, self._execution, least, lambda size: self.fits(size))
 
@@ -153,19 +155,25 @@ class Chunking:
         if self._drawn is None or self._drawn[0] != size:
             layout, placement = cut(self._layout, self._placement, size.chunks)
             cutting = replace(
-                self._first, n_chunks=size.chunks, span=size.span, n_slots=size.slots,
-                why="found while passes ran",
+                self._first, n_chunks=size.chunks, span=self._launched(size.span),
+                n_slots=size.slots, why="found while passes ran",
             )  # fmt: skip
             self._drawn = size, layout, placement, self._chunks(cutting, layout, placement)
         return self._drawn[1:]
 
+    def _launched(self, span: int) -> int:
+        """Steps of a pass; of steps that have parts, turns of a repeat, which stay."""
+        return self._first.span if self._has_parts else span
+
     def _most_turns(self, error: MemoryCapError | None, width: int | None) -> int:
         """Of a repeat in a pass; a step that has parts is no pass of several steps."""
         program = self._program
-        if not program.repeats and width not in (None, 1):
-            why = f"steps use what they fold, so that a pass has no {width} of them; use 1"
+        turns = [one.in_a_row for one in program.repeats if not has_parts(program, one)]
+        if not turns and width not in (None, 1):
+            what = "turns" if program.repeats else "steps"
+            why = f"{what} use what they fold, so that a pass has no {width} of them; use 1"
             raise refused(error, why)
-        return max((repeat.in_a_row for repeat in program.repeats), default=1)
+        return max(turns, default=1)
 
     def _kept(self, single: Plan, known: Placement) -> KeptSize:
         """What earlier runs have found for the same, on devices with as much memory."""

@@ -94,9 +94,12 @@ class Room:
 
 
 def spans_of(plan: ChunkPlan, execution: Execution) -> list[int]:
-    """The steps of passes to choose among: halved and doubled, whole launches."""
+    """The steps of passes to choose among: halved and doubled, whole launches.
+
+    That of the plan alone where somebody has said it, and where steps have parts.
+    """
     found = [plan.span]
-    if isinstance(execution.halo_width, int):
+    if isinstance(execution.halo_width, int) or plan.parts:
         return found
     while len(found) <= HALVED and not found[0] % (2 * plan.steps_per_launch):
         found.insert(0, found[0] // 2)

@@ -73,14 +73,18 @@ def test_what_is_read_next_is_read_so_many_commands_ahead(
 def test_what_was_changed_is_written_when_the_command_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written: list[int] = []
-    monkeypatch.setattr("controllers.memory.scratch_file.os.fdatasync", written.append)
-    file, ended = ScratchFile(tmp_path, PAGE), threading.Event()
-    file.will_write(ended.is_set, [(0, PAGE)])
+    written: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        "controllers.memory.scratch_file.begin_writing",
+        lambda _, first, nbytes: written.append((first, nbytes)),
+    )
+    file, ended = ScratchFile(tmp_path, 3 * PAGE), threading.Event()
+    file.will_write(ended.is_set, [(0, PAGE), (2 * PAGE, 5)])
     time.sleep(0.02)
     assert not written
     ended.set()
-    until(lambda: len(written) == 1)
+    until(lambda: len(written) == 2)
+    assert written == [(0, PAGE), (2 * PAGE, 5)]
 
 
 @pytest.mark.whole

@@ -12,7 +12,7 @@ from controllers.program.fold import Fold
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
 from controllers.program.scalars import Folded, Parameter
-from controllers.program.segments import segments, why_not_divided
+from controllers.program.segments import has_parts, segments, why_not_divided
 from controllers.program.stage import Stage
 
 HERE = ((0, 0),)
@@ -63,10 +63,12 @@ def test_the_segment_that_first_writes_what_is_renamed_renames() -> None:
 
 
 @pytest.mark.parametrize("until", [None, lambda now: False])
-def test_a_repeat_is_a_segment_whose_turns_use_no_folds_of_their_own(until: object) -> None:
+def test_a_repeat_is_a_segment_with_parts_where_turns_use_what_they_fold(until: object) -> None:
     repeat = Repeat("r", 1, 2, 9, until, 4)     # type: ignore[arg-type]
     assert repeat.in_a_row == (9 if until is None else 4)
     one = program(LOOK, TURN, ALONE, repeats=(repeat,))
-    assert divided(one) == [["look"], ["turn"], ["alone"]] and not why_not_divided(one)
+    assert divided(one) == [["look"], ["turn"], ["alone"]] and not has_parts(one, repeat)
     own = program(ALONE, LOOK, TURN, repeats=(Repeat("r", 1, 3, 9),))
-    assert why_not_divided(own) == "what the repeat 'r' folds is used in the same turn"
+    assert divided(own) == [["alone"], ["look", "turn"]] and has_parts(own, own.repeats[0])
+    (_, (turn, _)) = segments(own, at_folds=True)
+    assert divided(turn) == [["look"], ["turn"]] and not why_not_divided(own)

@@ -13,6 +13,7 @@ from sample import sample
 
 import controllers as ct
 from controllers.plan import ChunkPlan, SkewedPlan
+from controllers.tuning.sizes import SizeChooser
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GRID = ct.Grid(y=40, x=24)
@@ -175,6 +176,63 @@ def test_a_step_that_is_done_so_many_times_in_a_row_is_as_many_stages() -> None:
     assert np.array_equal(*found)
 
 
+def conjugate_gradients(boundary: Any, times: int = 1, **options: Any) -> tuple[Any, ...]:
+    """Of a system of one unknown per cell; each turn has two sums that it goes on with."""
+
+    @ct.step
+    def begin(x: Any, r: Any, p: Any, q: Any, f: Any) -> Any:
+        left = f - (4.5 * x - x[-1, 0] - x[1, 0] - x[0, -1] - x[0, 1])
+        return dict(r=left, p=left)
+
+    @ct.step
+    def applied(x: Any, r: Any, p: Any, q: Any, f: Any) -> Any:
+        q = 4.5 * p - p[-1, 0] - p[1, 0] - p[0, -1] - p[0, 1]
+        return dict(q=q, before=ct.sum(r * r), along=ct.sum(p * q))
+
+    @ct.step
+    def moved(x: Any, r: Any, p: Any, q: Any, f: Any, *, before: Any, along: Any) -> Any:
+        a = before / along
+        return dict(x=x + a * p, r=r - a * q, after=ct.sum((r - a * q) ** 2))
+
+    @ct.step
+    def turned(x: Any, r: Any, p: Any, q: Any, f: Any, *, before: Any, after: Any) -> Any:
+        return dict(p=r + after / before * p)
+
+    @ct.step
+    def driven(x: Any, r: Any, p: Any, q: Any, f: Any) -> Any:
+        return dict(f=0.5 * f + 0.01 * x[1, 0])
+
+    turn = ct.repeat(
+        [applied, moved, turned], until=lambda now: now.after < 1e-6, at_most=12, check_every=2
+    )
+    start = {"f": np.tile(START["u"], (times, times)), **dict.fromkeys("xrpq", 0)}
+    grid = ct.Grid(y=times * 40, x=times * 24)
+    with ct.Computation(
+        [begin, turn, driven], grid, dtype="float64", boundary=boundary, **start, **options
+    ) as run:  # fmt: skip
+        text, results = run.explain(), run.run(3)
+        assert run.report().devices[0].peak_bytes <= options.get("memory_cap", 1 << 30)
+        found = {name: run[name].gather() for name in start}
+        return text, (run.repeats, results["after"]), found
+
+
+@pytest.mark.parametrize("boundary", sample([ct.fixed(0), "periodic", ct.mirror()], 2))
+def test_turns_that_use_what_they_fold_have_parts(boundary: Any) -> None:
+    right = conjugate_gradients(boundary, devices="reference")
+    found = conjugate_gradients(boundary, chunks=4, **INTERNAL)
+    assert right[1] == found[1] and alike(right[2], found[2])
+    (repeat, count), = right[1][0].items()
+    assert 2 <= count <= 12 and f"part 2 of 3 of a step: {repeat}" in found[0], found[0]
+    assert "  part 3 of 3 of a turn: turned\n" in found[0]
+
+
+@pytest.mark.whole
+def test_turns_that_have_parts_within_a_cap() -> None:
+    right = conjugate_gradients(ct.fixed(0), 15, devices="reference")
+    found = conjugate_gradients(ct.fixed(0), 15, memory_cap=5_000_000, **INTERNAL)
+    assert right[1] == found[1] and alike(right[2], found[2])
+
+
 def test_what_parts_bring_is_told_of_each_and_a_pipeline_of_all(tmp_path: Path) -> None:
     start = {"u": START["u"], "v": START["old"]}
     with ct.Computation(
@@ -222,9 +280,56 @@ def test_a_cap_of_half_for_what_uses_its_folds() -> None:
     assert np.array_equal(*found) and peak <= cap
 
 
+@ct.step
+def eased(p: Any, f: Any) -> Any:
+    top = ct.max(abs(p))
+    return dict(p=p / (1 + top) + 0.1 * p[-1, 0] + 0.01 * f, top=top)
+
+
+def sized(step: Any, **options: Any) -> Any:
+    """Of a field that takes its time."""
+    start = {"p": np.tile(START["u"], (20, 8)), "f": np.tile(START["old"], (20, 8))}
+    return ct.Computation(
+        step, ct.Grid(y=800, x=192), dtype="float32", boundary=ct.mirror(), **start, **options
+    )  # fmt: skip
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("step", "turns"), [
+    (eased, 1), (jacobi(until=lambda now: now.left < 1, at_most=6, check_every=3), 3),
+    ([ct.repeat(eased, until=lambda now: now.top < 0.1, at_most=4)], 1),
+])  # fmt: skip
+@pytest.mark.parametrize("devices", [{}, {"devices": "cpu/1,1", "weights": [3, 1]}])
+def test_chunks_and_slots_are_found_where_steps_have_parts(
+    step: Any, turns: int, devices: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turns of a pass stay as they are."""
+    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    monkeypatch.setattr(SizeChooser, "_pays", lambda self, size: True)
+    options = {**INTERNAL, "chunks": "auto", "memory_cap": 1_400_000, **devices}
+    with sized(step, **options) as run:
+        chooser, n_steps, n_turns = run._chooser, 0, run.halo_width
+        assert isinstance(chooser, SizeChooser) and 1 <= n_turns <= turns
+        while not chooser.over:
+            run.run(3)
+            n_steps += 3
+            assert run.halo_width == n_turns
+        report, found = run.report(), [run[name].gather() for name in "pf"]
+        assert report.pipeline is not None and len(report.pipeline.tried) > 1
+        assert {span for span, *_ in report.pipeline.tried} == {1}
+        assert all(one.peak_bytes <= options["memory_cap"] for one in report.devices)
+    with sized(step, devices="reference") as run:
+        run.run(n_steps)
+        assert all(np.array_equal(run[n].gather(), one) for n, one in zip("pf", found))
+    with sized(step, **options) as run:     # what was found is kept
+        assert run._chooser is not None and run._chooser.over
+        n_places = len(devices.get("weights", "1"))
+        assert len(run.plan.locations) == n_places * chooser.size.chunks
+
+
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (flow, {"halo_width": 4}, "steps use what they fold, so that a pass has no 4 of them; use 1"),
-    ("self", {}, "what the repeat 'turned' folds is used in the same turn"),
+    ("self", {"halo_width": 2}, "turns use what they fold, so that a pass has no 2 of them; use 1"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,6 +43,42 @@ def test_random_programs_from_files(number: int, tmp_path: Path) -> None:
         run.run(case.n_steps)
         for field, right in case.expected.items():
             assert same(np.asarray(run[field].gather()), right)
+
+
+def test_initial_values_are_on_their_way_to_the_disk_before_the_first_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "controllers.memory.scratch_file.begin_writing", lambda *run: asked.append(run[2])
+    )
+    with Computation(
+        CROSS, START.shape, chunks=4, host_memory_cap=1, scratch=tmp_path, **INTERNAL
+    ) as run:  # fmt: skip
+        run.scatter(START)
+        end = time.monotonic() + 60     # a limit that only a failure reaches
+        while sum(asked) < IMAGE and time.monotonic() < end:
+            time.sleep(0.001)
+        assert sum(asked) == IMAGE and len(asked) == 4
+
+
+def test_what_is_saved_is_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def preadv(_: int, rooms: list[memoryview], __: int) -> int:
+        read.append(len(rooms[0]))
+        return read[-1]
+
+    with Computation(
+        CROSS, START, chunks=6, host_memory_cap=1, scratch=tmp_path, **INTERNAL
+    ) as run:  # fmt: skip
+        monkeypatch.setattr("controllers.memory.scratch_file.os.preadv", preadv)
+        run.save(tmp_path / "end.npy")
+        end = time.monotonic() + 60     # a limit that only a failure reaches
+        while sum(read) < IMAGE and time.monotonic() < end:
+            time.sleep(0.001)
+        assert sum(read) == IMAGE and len(read) == 6
+    assert np.array_equal(np.load(tmp_path / "end.npy"), START)
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
