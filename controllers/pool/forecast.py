@@ -83,7 +83,7 @@ class Forecast:
         job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
         of = self._of(way)
         add = of.add if way.lane.device is None else of.add_of_kernel
-        add(Case(job.size, units), seconds, way.work(job.touches))
+        add(Case(job.size, units), seconds, way.work(job.touches, job.rows))
 
     def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
         """An execution of what is kept under a key has taken so long."""
@@ -93,7 +93,7 @@ class Forecast:
         """How long a job will take so; a kernel that nobody has seen by the bytes that it moves."""
         size, units = job.size, way.units(cores, n_devices)
         found = self._of(way).estimate(size, units)
-        work = None if found is not None else way.work(job.touches)
+        work = None if found is not None else way.work(job.touches, job.rows)
         if work is not None and way.lane.device is not None:
             self._tell_all()
             guess = guessed(way.lane.device)

@@ -47,10 +47,12 @@ class Way:
             return max(n_devices, self.variant.devices[0])
         return cores if self.lane.device is None else max(1, self.lane.cores)
 
-    def work(self, touches: Sequence[Touch]) -> Work | None:
+    def work(
+        self, touches: Sequence[Touch], rows: tuple[int, int] | None = None
+    ) -> Work | None:
         """What a kernel reads and writes of arrays, and what it does, where it is traced.
 
-        A function of the host says nothing of it.
+        A function of the host says nothing of it.  rows: of a part of a task.
         """
         if self.lane.device is None:
             return None
@@ -59,7 +61,7 @@ class Way:
             for one in touches
         )
         body = self.variant.body
-        flops = _flops(body, touches) if isinstance(body, Each) else 0
+        flops = _flops(body, touches, rows) if isinstance(body, Each) else 0
         return Work(float(nbytes), float(flops))
 
     def words(self, cores: int, lanes: Sequence[Lane]) -> str:
@@ -68,11 +70,14 @@ class Way:
         return f"{where} x {cores}" if cores > 1 else where
 
 
-def _flops(function: Each, touches: Sequence[Touch]) -> int:
+def _flops(
+    function: Each, touches: Sequence[Touch], rows: tuple[int, int] | None
+) -> int:
     """Arithmetic operations of a function of items; 0 for what it cannot be traced with."""
     named = {one.name: one for one in touches}
     try:
-        return function.lowered({name: named[name].kind for name in function.parameters.uses}).flops
+        made = function.lowered({name: named[name].kind for name in function.parameters.uses})
+        return made.flops if rows is None else made.flops * (rows[1] - rows[0]) // made.count
     except Exception:   # a user's: it is raised where the task is done, too, which tells of it
         return 0
 
