@@ -47,6 +47,7 @@ from controllers.program.items import (
     ItemUse,
     item_program,
     items_in,
+    items_of,
     stored_as,
 )
 from controllers.program.stage_check import Math
@@ -230,7 +231,8 @@ def _value(name: str, use: ItemUse, kind: ArrayKind) -> ItemValue:
 def _of_reference(made: ItemProgram, given: Arrays, numbers: Mapping[str, float]) -> dict[str, Any]:
     """The results in NumPy, as the reference has them."""
     (stage,) = made.program.stages
-    items = made.items
+    items = items_of(stage)
+    assert items is not None, "a program of items"
     arrays = {name: array.reshape(items.kind_of[name].extent) for name, array in given.items()}
     real = given_dtype(stage, made.program.dtypes)
     found = item_values(

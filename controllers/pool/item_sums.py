@@ -62,10 +62,9 @@ class ItemSums:
 
 
 def _lowered(whole: Job) -> ItemProgram | None:
-    """The function of items of a task for its arrays, if there is one that can do it here."""
+    """The function of items of a task for its arrays, if there is one."""
     kinds = {one.name: one.kind for one in whole.touches}
-    for way in whole.may_run:
-        body = way.variant.body
+    for body in (variant.body for variant in whole.task.variants):
         if isinstance(body, Each) and {*body.parameters.uses} <= {*kinds}:
             return body.lowered({name: kinds[name] for name in body.parameters.uses})
     return None

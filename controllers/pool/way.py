@@ -14,6 +14,7 @@ from controllers.pool.data import Touch
 from controllers.pool.executions import Executions
 from controllers.pool.lane import Lane
 from controllers.pool.variant import Variant
+from controllers.program.items import items_of
 
 
 class Way:
@@ -77,7 +78,9 @@ def _flops(
     named = {one.name: one for one in touches}
     try:
         made = function.lowered({name: named[name].kind for name in function.parameters.uses})
-        return made.flops if rows is None else made.flops * (rows[1] - rows[0]) // made.count
+        items = items_of(made.program.stages[0])
+        assert items is not None, "a program of items"
+        return items.flops * (items.count if rows is None else rows[1] - rows[0])
     except Exception:   # a user's: it is raised where the task is done, too, which tells of it
         return 0
 

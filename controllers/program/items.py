@@ -189,21 +189,12 @@ class ItemProgram:
     sums: Mapping[str, tuple[int, ...]]
 
     @property
-    def items(self) -> Items:
-        """The function of its stage."""
-        found = items_of(self.program.stages[0])
-        assert found is not None, "a program of items"
-        return found
-
-    @property
-    def count(self) -> int:
-        """How many items there are."""
-        return self.items.count
-
-    @property
     def flops(self) -> int:
         """Arithmetic operations for all items."""
-        return self.items.flops * self.items.count
+        return sum(
+            one.flops * one.count
+            for stage in self.program.stages for one in stage.elements if isinstance(one, Items)
+        )
 
     def returned(self, found: Mapping[str, Any]) -> Any:
         """What a call gives, of results and sums by name."""
