@@ -12,6 +12,7 @@ from controllers.arbiter.lease import Lease
 from controllers.arbiter.want import Want, Way
 
 SLICE_S = 0.05  # that a process has units for, if it has tasks for them, though others wait
+LOOK_S = 1e-3   # from one look at whether others wait to the next one
 
 
 class Kept:
@@ -26,6 +27,7 @@ class Kept:
         self.arbiter = arbiter
         self._idle: dict[tuple[Way, ...], list[Lease]] = {}
         self._n_asking = 0      # threads that are about to wait
+        self._waited, self._look_s = False, 0.0     # whether others wait, and when to look again
         self._lock = threading.Lock()
 
     @contextmanager
@@ -74,7 +76,12 @@ class Kept:
                 self._n_asking -= 1
 
     def _may_stay(self, lease: Lease) -> bool:
-        return time.monotonic() - lease.since < SLICE_S or not self.arbiter.is_waited()
+        now_s = time.monotonic()
+        if now_s - lease.since < SLICE_S:
+            return True
+        if now_s >= self._look_s:   # it takes longer than all else here
+            self._waited, self._look_s = self.arbiter.is_waited(), now_s + LOOK_S
+        return not self._waited
 
     def _put(self, key: tuple[Way, ...], lease: Lease) -> bool:
         """Keep a lease for the next task; False where others want it, or there may be a better."""

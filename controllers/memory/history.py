@@ -64,7 +64,7 @@ def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> lis
     found: dict[Event, None] = {}
     for box in cells if entries else ():
         for entry, event in entries:
-            if box.meets(entry):
+            if box is entry or box.meets(entry):
                 found[event] = None
     return list(found)
 
@@ -76,9 +76,10 @@ def _outside(
     gone: Region | None = None
     kept: list[tuple[Shape, Event]] = []
     for entry, event in entries:
-        if not any(map(entry.meets, boxes)):
+        met = [box for box in boxes if box is entry or box.meets(entry)]
+        if not met:
             kept.append((entry, event))
-        elif not any(entry is box or entry in box for box in boxes):
+        elif not any(box is entry or entry in box for box in met):
             gone = gone or Region.of(boxes)
             kept += [(rest, event) for rest in (Region.of([entry]) - gone).boxes]
     return kept

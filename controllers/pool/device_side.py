@@ -77,12 +77,12 @@ class DeviceSide:
         if launch is None:
             launch = self._prepared(job, tiles, numbers)
             if self._launches.checked is None:      # which looks at each launch
-                self._known.add(key, launch, job.variant, tiles.values())
+                self._known.add(key, launch, job, tiles.values())
         launch.tell(numbers)
         return Launched(self._commands, launch)     # it has been built by now
 
     def _tiles(self, job: Job) -> dict[Datum, Tile]:
-        return {datum: self._tile(datum) for datum in {one.datum: None for one in job.touches}}
+        return {one.datum: self._tile(one.datum) for one in job.touches}
 
     def _prepared(
         self, job: Job, tiles: dict[Datum, Tile], numbers: dict[str, Any]

@@ -54,8 +54,7 @@ class Forecast:
         ways = untried[:1] or job.may_run
         choices = [
             (*self._times(job, way, n, lanes, ready_s), way, n, lanes)
-            for way in ways for lanes in self._lanes_of(way)
-            for n in self._core_counts(way, lanes)
+            for way in ways for n, lanes in self._choices(way)
         ]  # fmt: skip
         end_s, start_s, way, n, lanes = min(choices, key=_end_s)
         way.tried = True
@@ -186,6 +185,15 @@ class Forecast:
             one.add_first()
         self._tell_all()
         self._estimates.keep()
+
+    def _choices(self, way: Way) -> Sequence[tuple[int, tuple[Lane, ...]]]:
+        """Of how many cores, and of which devices, a job there may make use."""
+        if way.among or not way.choices:    # else they are always the same
+            way.choices = [
+                (n, lanes)
+                for lanes in self._lanes_of(way) for n in self._core_counts(way, lanes)
+            ]  # fmt: skip
+        return way.choices
 
     def _lanes_of(self, way: Way) -> Iterator[tuple[Lane, ...]]:
         """Whose devices a function may be given: those that are free first, by their numbers."""

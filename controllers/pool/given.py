@@ -47,6 +47,8 @@ def named_tiles(
 
 def numbers_of(job: Job) -> dict[str, Any]:
     """The other arguments, by name."""
+    if len(job.touches) == len(job.args) + len(job.kwargs):
+        return {}
     named = job.task.named(job.args, job.kwargs)
     arrays = {touch.name for touch in job.touches}
     found = {name: value_of(given) for name, given in named if name not in arrays}

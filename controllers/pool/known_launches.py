@@ -16,7 +16,7 @@ import numpy.typing as npt
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.language.each import Each
 from controllers.memory.tile import Tile
-from controllers.pool.data import Datum
+from controllers.pool.data import Datum, Seen
 from controllers.pool.job import Job
 from controllers.pool.launched import Launch
 from controllers.pool.variant import Variant
@@ -30,16 +30,14 @@ class KnownLaunches:
     """For one thread; tiles may go in any."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[Launch, Variant, list[weakref.ref[Tile]]]] = {}
+        self._known: dict[Key, tuple[Launch, Variant, list[Seen], list[weakref.ref[Tile]]]] = {}
 
     @staticmethod
     def key(job: Job, tiles: Mapping[Datum, Tile], numbers: Mapping[str, Any]) -> Key:
         """What a launch depends on; of numbers their bits, too, but for functions of items."""
         of_tiles = [
-            (one.name, one.role, id(tiles[one.datum]), one.at.address, one.origin.shape,
-             one.origin.strides)
-            for one in job.touches
-        ]  # fmt: skip
+            (one.name, one.role, id(one.at), id(tiles[one.datum])) for one in job.touches
+        ]
         if isinstance(job.variant.body, Each):      # which are told them
             return id(job.variant), job.rows, *of_tiles
         of_numbers = [(name, type(value), repr(value)) for name, value in numbers.items()]
@@ -50,7 +48,7 @@ class KnownLaunches:
         found = self._known.get(key)
         return None if found is None else found[0]
 
-    def add(self, key: Key, command: Launch, variant: Variant, tiles: Iterable[Tile]) -> None:
+    def add(self, key: Key, launch: Launch, job: Job, tiles: Iterable[Tile]) -> None:
         """Remember it until one of its tiles goes, or there are too many."""
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
@@ -59,7 +57,8 @@ class KnownLaunches:
         def forget(tile: weakref.ref[Tile], key: Key = key) -> None:
             known.pop(key, None)
 
-        known[key] = command, variant, [weakref.ref(tile, forget) for tile in tiles]
+        seen = [one.at for one in job.touches]      # kept, as no other one may have its id
+        known[key] = launch, job.variant, seen, [weakref.ref(tile, forget) for tile in tiles]
 
 
 class TilesInPlace:

@@ -22,7 +22,8 @@ def befores_of(job: Job, touches: Sequence[Touch] | None = None) -> dict[Job, bo
     for touch in job.touches if touches is None else touches:
         history, cells = touch.datum.history, (touch.box,)
         if touch.reads:
-            befores |= dict.fromkeys(history.before_read(cells), True)
+            for other in history.before_read(cells):
+                befores[other] = True
         if touch.writes:
             for other in history.before_write(cells):
                 befores.setdefault(other, False)

@@ -22,9 +22,12 @@ class Way:
 
     among: the lanes of the devices of which a function is given some.
     tried: whether the forecast has sent a job there already.  executions: what it knows of it.
+    choices: of how many cores, and which of those lanes, it was last asked about.
     """
 
-    __slots__ = ("variant", "lane", "key", "tried", "among", "claim", "name", "executions")
+    __slots__ = (
+        "variant", "lane", "key", "tried", "among", "claim", "name", "executions", "choices"
+    )  # fmt: skip
 
     def __init__(
         self, task: str, variant: Variant, lane: Lane, among: tuple[Lane, ...] = ()
@@ -32,6 +35,7 @@ class Way:
         self.variant, self.lane, self.tried, self.among = variant, lane, False, among
         self.name = f"{variant.name} on {lane.name}"
         self.executions: Executions | None = None
+        self.choices: list[tuple[int, tuple[Lane, ...]]] = []
         if lane.device is not None:
             self.key = TaskKey.of(task, variant.name, lane.device)
             self.claim = Claim(0, 0, (lane,), 1, 1)
