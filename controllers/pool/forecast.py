@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a function that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
+# When it would end and start, the way, cores, and lanes of devices.
+Choice: TypeAlias = "tuple[float, float, Way, int, tuple[Lane, ...]]"
+Decided: TypeAlias = "tuple[int, str, Way, tuple[Lane, ...], list[Choice]]"
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
 
@@ -41,7 +45,7 @@ class Forecast:
         self, estimates: Estimates, n_cores: int, lanes: Sequence[Lane], memories: Memories
     ) -> None:
         self.clock_s = 0.0
-        self.decisions: deque[Decision] = deque(maxlen=MOST_TOLD)
+        self._decided: deque[Decided] = deque(maxlen=MOST_TOLD)
         self._estimates, self._memories, self._lanes = estimates, memories, list(lanes)
         self.n_cores, self._cores = n_cores, [0.0] * n_cores
         self._free_s = dict.fromkeys(lanes, 0.0)
@@ -64,10 +68,18 @@ class Forecast:
         if self._memories.any:
             self._foresee(job, way.lane.memory)
         self._rank(job)
-        self.decisions.append(Decision(
-            job.number, job.task.name, way.words(1, lanes),
-            tuple([(other.words(k, some), end) for end, _, other, k, some in choices]),
-        ))  # fmt: skip
+        self._decided.append((job.number, job.task.name, way, lanes, choices))
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Where the newest jobs were sent, and why."""
+        return [
+            Decision(
+                number, task, way.words(1, lanes),
+                tuple((other.words(k, some), end) for end, _, other, k, some in choices),
+            )
+            for number, task, way, lanes, choices in self._decided
+        ]  # fmt: skip
 
     def go_on(self, until_s: float) -> None:
         """The program knows that what ends by then is over."""
@@ -227,7 +239,9 @@ class Forecast:
         if lanes:
             ready_s = max(ready_s, *(self._free_s[one] for one in lanes))
         start_s = self.start_s(lane, n, ready_s)
-        took_s = self.transfer_s(job, lane) + self.seconds(way, job, n, len(lanes)).seconds
+        took_s = self.seconds(way, job, n, len(lanes)).seconds
+        if self._memories.any:
+            took_s += self.transfer_s(job, lane)
         return start_s + took_s, start_s
 
     def _take(self, lane: Lane, n: int, lanes: Sequence[Lane], end_s: float) -> None:
@@ -281,5 +295,5 @@ class Forecast:
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
 
 
-def _end_s(choice: tuple[float, float, Way, int, tuple[Lane, ...]]) -> float:
+def _end_s(choice: Choice) -> float:
     return choice[0]
