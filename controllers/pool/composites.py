@@ -139,7 +139,7 @@ class Composites:
         for side, count in shares:
             low, high = n_rows * first // n, n_rows * (first + count) // n
             first += count
-            size = whole.size * (high - low) / n_rows / side.n_jobs
+            size = whole.size * (high - low) / max(1, n_rows) / side.n_jobs
             known = self._forecast.known(side.way, size, side.cores) if is_cut else None
             parts = parts_of(high - low, side.n_jobs, known)
             if found:

@@ -63,7 +63,7 @@ class ItemSums:
 
 def _lowered(whole: Job) -> ItemProgram | None:
     """The function of items of a task for its arrays, if there is one."""
-    kinds = {one.name: one.kind for one in whole.touches}
+    kinds = {one.name: one.kind for one in whole.touches if one.view.size}
     for body in (variant.body for variant in whole.task.variants):
         if isinstance(body, Each) and {*body.parameters.uses} <= {*kinds}:
             return body.lowered({name: kinds[name] for name in body.parameters.uses})

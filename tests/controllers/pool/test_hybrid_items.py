@@ -223,6 +223,44 @@ def test_rows_of_arrays_of_three_axes_lie_together() -> None:
     assert np.array_equal(y[7, :, 1:3], x[7, :, 1:3] * 2) and not y[7, :, 3:].any()
 
 
+def test_there_may_be_no_items() -> None:
+    task = ct.Task("rows", ("y", "x"), roles={"y": "writing"})
+    task.variant(lambda y, x: np.multiply(x, 2, out=y))
+    task.variant(ct.each(rows))
+    with ct.tasks("cpu/1", cores=2) as pool:
+        pool.submit(ct.hybrid(task), np.zeros((0, 3)), np.zeros((0, 3))).result(60)
+
+
+def test_parts_of_a_function_in_opencl_c() -> None:
+    @ct.each(private={"best": ("float64", 2)}, opencl_c="""
+        best[0] = x(-1, 0) + x(1, 0);
+        best[1] = factor * every(ROWS(every) - 1, 0);
+        y_new(0) = best[0] + best[1] + INDEX(0);
+        total_new(0) = best[0];
+    """)
+    def text(
+        x: ct.Near(-1, 1), every: ct.All, *, factor: float = 1, i: ct.Index
+    ) -> dict:  # type: ignore[type-arg, valid-type]
+        found = x[0] + x[2]     # type: ignore[index]
+        best = factor * every[-1]   # type: ignore[index]
+        return {"y": found + best + i, "total": ct.accumulate(found)}
+
+    task = ct.Task("text", ("y", "total", "x", "every", "factor"),
+                   roles={"y": "writing", "total": "writing"})  # fmt: skip
+    task.variant(text)
+    draw = np.random.default_rng(4)
+    room, x, every, total = np.zeros(120), draw.random(70), draw.random(5), np.zeros(1)
+    y = room[30:90]
+    with ct.tasks("cpu/1,1", cores=2, zero_copy=False) as pool:
+        for shares in ((1, 2), (3, 1)):
+            both = ct.hybrid(task, shares=shares)
+            pool.submit(both, y, total, x[5:65], every, factor=2.5).result(60)
+            pool.wait(60)
+            right = text(x[5:65], every, factor=2.5)
+            assert np.array_equal(y, right["y"]) and total[0] == right["total"]
+    assert np.count_nonzero(room) == 60
+
+
 def test_an_error_of_a_part_is_that_of_its_sums() -> None:
     x, total = np.arange(9.0), np.zeros(1)
     with ct.tasks("cpu/1", cores=2) as pool:
