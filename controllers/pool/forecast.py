@@ -60,7 +60,7 @@ class Forecast:
             (*self._times(job, way, n, lanes, ready_s), way, n, lanes)
             for way in ways for n, lanes in self._choices(way)
         ]  # fmt: skip
-        end_s, start_s, way, n, lanes = min(choices, key=_end_s)
+        end_s, start_s, way, n, lanes = min(choices, key=_end_s) if choices[1:] else choices[0]
         way.tried = True
         job.placed, job.cores, job.lanes = way, n, lanes
         job.start_s, job.end_s, job.seconds = start_s, end_s, end_s - start_s
