@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from controllers.arbiter.arbiter import Arbiter
 from controllers.arbiter.lease import Lease
-from controllers.arbiter.want import Want, Way
+from controllers.arbiter.want import Way
 
 SLICE_S = 0.05  # that a process has units for, if it has tasks for them, though others wait
+LOOK_S = 1e-3   # from one look at whether others wait to the next one
 
 
 class Kept:
@@ -26,10 +27,11 @@ class Kept:
         self.arbiter = arbiter
         self._idle: dict[tuple[Way, ...], list[Lease]] = {}
         self._n_asking = 0      # threads that are about to wait
+        self._waited, self._look_s = False, 0.0     # whether others wait, and when to look again
         self._lock = threading.Lock()
 
     @contextmanager
-    def held(self, ways: Sequence[Sequence[Want]], what: str = "") -> Iterator[Lease]:
+    def held(self, ways: tuple[Way, ...], what: str = "") -> Iterator[Lease]:
         """A lease for the block, as `take` gives it."""
         lease = self.take(ways, what)
         try:
@@ -38,20 +40,20 @@ class Kept:
             self.put(ways, lease)
 
     def take(
-        self, ways: Sequence[Sequence[Want]], what: str = "", timeout_s: float | None = None
+        self, ways: tuple[Way, ...], what: str = "", timeout_s: float | None = None
     ) -> Lease:
         """A lease as `Arbiter.acquire` gives it: new, or one that lies idle."""
-        return self.take_idle(ways) or self._asked(_key(ways), what, timeout_s)
+        return self.take_idle(ways) or self._asked(ways, what, timeout_s)
 
-    def take_idle(self, ways: Sequence[Sequence[Want]]) -> Lease | None:
+    def take_idle(self, ways: tuple[Way, ...]) -> Lease | None:
         """One that lies idle; None where there is none, or others have to have their turn."""
         with self._lock:
-            idle = self._idle.get(_key(ways))
+            idle = self._idle.get(ways)
             return idle.pop() if idle and self._may_stay(idle[-1]) else None
 
-    def put(self, ways: Sequence[Sequence[Want]], lease: Lease) -> None:
+    def put(self, ways: tuple[Way, ...], lease: Lease) -> None:
         """Release what `take` gave for these ways, or keep it for the next task."""
-        if not self._put(_key(ways), lease):
+        if not self._put(ways, lease):
             lease.release()
             self.rest()
 
@@ -63,31 +65,32 @@ class Kept:
         for lease in idle:
             lease.release()
 
-    def _asked(self, key: tuple[Way, ...], what: str, timeout_s: float | None) -> Lease:
+    def _asked(self, ways: tuple[Way, ...], what: str, timeout_s: float | None) -> Lease:
         with self._lock:
             self._n_asking += 1
         try:
             self.rest()
-            return self.arbiter.acquire(key, timeout_s, what)
+            return self.arbiter.acquire(ways, timeout_s, what)
         finally:
             with self._lock:
                 self._n_asking -= 1
 
     def _may_stay(self, lease: Lease) -> bool:
-        return time.monotonic() - lease.since < SLICE_S or not self.arbiter.is_waited()
+        now_s = time.monotonic()
+        if now_s - lease.since < SLICE_S:
+            return True
+        if now_s >= self._look_s:   # it takes longer than all else here
+            self._waited, self._look_s = self.arbiter.is_waited(), now_s + LOOK_S
+        return not self._waited
 
-    def _put(self, key: tuple[Way, ...], lease: Lease) -> bool:
+    def _put(self, ways: tuple[Way, ...], lease: Lease) -> bool:
         """Keep a lease for the next task; False where others want it, or there may be a better."""
         is_most = lease.way == 0 and all(
             len(units) == min(want.most, len(want.among))
-            for want, units in zip(key[0], lease.units)
+            for want, units in zip(ways[0], lease.units)
         )
         with self._lock:
             if not is_most or self._n_asking or not self._may_stay(lease):
                 return False
-            self._idle.setdefault(key, []).append(lease)
+            self._idle.setdefault(ways, []).append(lease)
             return True
-
-
-def _key(ways: Sequence[Sequence[Want]]) -> tuple[Way, ...]:
-    return tuple(tuple(way) for way in ways)

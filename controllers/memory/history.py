@@ -39,6 +39,10 @@ class History(Generic[Event]):
         """What a write of `cells` waits for: their writes and their reads."""
         return _touching(cells, self._writes + self._reads)
 
+    def readers(self, cells: Iterable[Shape]) -> list[Event]:
+        """The reads of `cells`."""
+        return _touching(cells, self._reads)
+
     def read(self, cells: Iterable[Shape], event: Event) -> None:
         """Record that `event` reads `cells`."""
         self._reads += [(box, event) for box in cells]
@@ -47,7 +51,8 @@ class History(Generic[Event]):
         """Record that `event` writes `cells`; it settles what it had to wait for."""
         boxes = list(cells)
         self._writes = _outside(boxes, self._writes) + [(box, event) for box in boxes]
-        self._reads = _outside(boxes, self._reads)
+        if self._reads:
+            self._reads = _outside(boxes, self._reads)
 
     def pending(self) -> list[Event]:
         """All events that are remembered."""
@@ -64,7 +69,7 @@ def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> lis
     found: dict[Event, None] = {}
     for box in cells if entries else ():
         for entry, event in entries:
-            if box.meets(entry):
+            if box is entry or box.meets(entry):
                 found[event] = None
     return list(found)
 
@@ -76,9 +81,11 @@ def _outside(
     gone: Region | None = None
     kept: list[tuple[Shape, Event]] = []
     for entry, event in entries:
+        if entry in boxes:
+            continue
         if not any(map(entry.meets, boxes)):
             kept.append((entry, event))
-        elif not any(entry is box or entry in box for box in boxes):
+        elif not any(entry in box for box in boxes):
             gone = gone or Region.of(boxes)
             kept += [(rest, event) for rest in (Region.of([entry]) - gone).boxes]
     return kept

@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
     def touches(self, arrays: Sequence[Array]) -> list[Touch]:
         """The touches of arrays, in their order."""
-        return [Touch(view, view, *one) for view, one in zip(arrays, self.shown)]
+        return [Touch._make((view, view, *one)) for view, one in zip(arrays, self.shown)]
 
 
 class Calls:

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, Union
 
-from controllers.language.each import Each
+from controllers.pool.cut import Cut
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid import Hybrid, Replicated, Series
+from controllers.pool.item_sums import ItemSums
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
 from controllers.pool.memories import Memories, Replicas
+from controllers.pool.own_arrays import OwnArrays
 from controllers.pool.part_jobs import Enter, PartJobs, check_apart
 from controllers.pool.share import Share
 from controllers.pool.sides import Side, Sides
@@ -24,7 +26,6 @@ from controllers.pool.submissions import Submissions
 from controllers.pool.summing import Summing
 from controllers.pool.tails import parts_of
 from controllers.pool.task import Task
-from controllers.pool.way import Way
 from hitmap.region import Region
 
 MOST_UNITS = 64     # in which shares are counted
@@ -41,8 +42,8 @@ class Composites:
     ) -> None:  # fmt: skip
         self._owner, self._submissions, self._forecast = owner, submissions, forecast
         self._memories, self._enter, self._lock = memories, enter, lock
-        self._sides = Sides(forecast, share)
-        self._summing = Summing(self._sides)
+        self._sides, self._own = Sides(forecast, share), OwnArrays()
+        self._summing = Summing(self._sides, self._own)
 
     def submitted(
         self, given: Composite, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -91,17 +92,24 @@ class Composites:
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
     ) -> None:
         """Enter a job for each part, and on the host for each that can be done at once."""
-        task, cut = hybrid.task, hybrid.cut
-        assert cut is not None, "a task that maps cut"
+        task = hybrid.task
+        assert hybrid.cut is not None, "a task that maps cut"
         named = task.named(args, kwargs)
         names, n_args = [name for name, _ in named], len(args)
-        n_rows = cut.rows(named)
         whole = jobs.made(task, args, kwargs)
-        whole.may_run = cut.suiting(whole.may_run)
+        sums = ItemSums(hybrid, whole, self._own)
+        if not sums.ways:   # functions of Python's round what they sum: one does it all
+            jobs.enter(whole)
+            return
+        cut = hybrid.cut.summing(sums.names)
+        n_rows = cut.rows(named)
+        whole.may_run = cut.suiting(sums.ways)
         parts: list[Job] = []
-        for side, rows in self._cut(hybrid, whole, n_rows, jobs):
+        for side, rows in self._cut(hybrid, cut, whole, n_rows, jobs):
             for low, high in rows:
                 values = cut.part(named, low, high)
+                for name in sums.names:
+                    values[names.index(name)] = sums.words(name)
                 by_name = dict(zip(names[n_args:], values[n_args:]))
                 size = whole.size * (high - low) / n_rows
                 part = jobs.made(task, values[:n_args], by_name, size)
@@ -113,22 +121,25 @@ class Composites:
             jobs.enter(part)
             if hybrid.shares is None:   # a side without work may take it
                 part.may_run = whole.may_run
+        for name, given in named:
+            if name in sums.names:
+                sums.enter(name, given, jobs)
 
     def _cut(
-        self, hybrid: Hybrid, whole: Job, n_rows: int, jobs: PartJobs
+        self, hybrid: Hybrid, cut: Cut, whole: Job, n_rows: int, jobs: PartJobs
     ) -> list[tuple[Side, list[tuple[int, int]]]]:
         """Sides, and of which rows the parts of each one are, those first that it does first.
 
         Small ones lie where another side's rows begin, as far as there is one.
         """
         n, first = max(1, min(n_rows, MOST_UNITS)), 0
-        shares = [one for one in self._shares(hybrid, whole, n, jobs) if one[1]]
-        is_cut = hybrid.shares is None and len(shares) > 1 and _may_vary(whole.may_run)
+        shares = [one for one in self._shares(hybrid, cut, whole, n, jobs) if one[1]]
+        is_cut = hybrid.shares is None and len(shares) > 1
         found: list[tuple[Side, list[tuple[int, int]]]] = []
         for side, count in shares:
             low, high = n_rows * first // n, n_rows * (first + count) // n
             first += count
-            size = whole.size * (high - low) / n_rows / side.n_jobs
+            size = whole.size * (high - low) / max(1, n_rows) / side.n_jobs
             known = self._forecast.known(side.way, size, side.cores) if is_cut else None
             parts = parts_of(high - low, side.n_jobs, known)
             if found:
@@ -139,10 +150,9 @@ class Composites:
         return found
 
     def _shares(
-        self, hybrid: Hybrid, whole: Job, n: int, jobs: PartJobs
+        self, hybrid: Hybrid, cut: Cut | None, whole: Job, n: int, jobs: PartJobs
     ) -> list[tuple[Side, int]]:
         """Sides, and how many of n units of a task each one gets."""
-        cut = hybrid.cut
         parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
         rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
         sides = self._sides.of(
@@ -169,7 +179,7 @@ class Composites:
                 f"{', '.join(kwargs)} by name; leave the names out"
             )
         whole = jobs.made(hybrid.task, args)
-        shares = [one for one in self._shares(hybrid, whole, MOST_UNITS, jobs) if one[1]]
+        shares = [one for one in self._shares(hybrid, None, whole, MOST_UNITS, jobs) if one[1]]
         parts = [
             jobs.made(hybrid.task, args, None, whole.size * count / MOST_UNITS)
             for _, count in shares
@@ -188,11 +198,6 @@ class Composites:
         future.parts = before
         future.add_done_callback(splitting.let_go)
         return future
-
-
-def _may_vary(ways: Sequence[Way]) -> bool:
-    """Whether parts may have many sizes; functions of items are bound to each one."""
-    return not any(isinstance(way.variant.body, Each) for way in ways)
 
 
 def _check_sides(task: Task) -> None:

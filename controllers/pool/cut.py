@@ -12,6 +12,7 @@ import numpy.typing as npt
 from controllers.controller.access import ArrayAccess, TileRole
 from controllers.kernel.variant import Kernel
 from controllers.language.accumulated import accumulate
+from controllers.language.each import Each
 from controllers.language.item_parameters import All, Column, Near, Row
 from controllers.pool.task import Task
 from controllers.pool.variant import Variant
@@ -43,7 +44,8 @@ class Cut:
 
     def __init__(self, task: Task, words: Mapping[str, CutWord]) -> None:
         instance(words, dict, f"task {task.name!r}: cut", 'write {"x": ct.Row}')
-        self._task = task
+        self._task, self._words = task, {**words}
+        self._summing: dict[tuple[str, ...], Cut] = {}
         self._uses: dict[str, _Use] = {}
         for name, word in words.items():
             if isinstance(word, Near):
@@ -80,6 +82,16 @@ class Cut:
         """The parameters that parts add up."""
         return tuple(name for name, use in self._uses.items() if use == "accumulate")
 
+    def summing(self, names: Iterable[str]) -> Cut:
+        """The same, where parts add these up, too."""
+        key = tuple(names)
+        if not key:
+            return self
+        if key not in self._summing:
+            words = {**self._words, **dict.fromkeys(key, accumulate)}
+            self._summing[key] = Cut(self._task, words)
+        return self._summing[key]
+
     def divides(self, name: str) -> bool:
         """Whether a part is given some of the rows of an array."""
         return self._uses.get(name, "all") not in ("all", "accumulate")
@@ -87,14 +99,16 @@ class Cut:
     def suiting(self, ways: Sequence[Way]) -> list[Way]:
         """The ways to do a part; ValueError where there is none.
 
-        Rows of others are for who is told which are its own, and a kernel is launched over rows.
+        Rows of others are for who is told which are its own, and a kernel is launched over rows.  A
+        function of items reads what it says, so that has to be in what a part is given.
         """
         found = [way for way in ways if self._suits(way.variant)]
         if not found:
             raise ValueError(
                 f"task {self._task.name!r} has no variant that can do parts here: rows around its "
                 f"own are for functions with a keyword-only parameter rows, and for kernels, and "
-                f"these are launched over=... an array that is cut; add such a variant"
+                f"these are launched over=... an array that is cut, and functions of items read "
+                f"what cut= says; add such a variant"
             )
         return found
 
@@ -102,6 +116,9 @@ class Cut:
         if isinstance(variant.body, Kernel):
             written = (name for name, role in self._task.roles.items() if role != "in")
             return self.divides(variant.over or next(written, ""))
+        if isinstance(variant.body, Each):
+            uses = variant.body.parameters.uses.items()
+            return all(_holds(self._uses.get(name, "all"), use) for name, use in uses)
         near = any(isinstance(use, Near) for use in self._uses.values())
         return not near or variant.counts_rows
 
@@ -142,6 +159,17 @@ class Cut:
         box = _map(use, Shape.of_extent(array.shape)).region(Shape((first,), (last,)))
         role = given.role if isinstance(given, ArrayAccess) else self._task.roles.get(name, "in")
         return PartAccess(array[box.slices((0,) * array.ndim)], role, array)
+
+
+def _holds(given: _Use, read: ItemUse) -> bool:
+    """Whether what a part is given of an array holds what its items read of it."""
+    if given in ("all", read):
+        return True
+    if not isinstance(given, Near):
+        return False
+    if isinstance(read, Near):
+        return given.first <= read.first and read.last <= given.last
+    return read == "row"
 
 
 def _map(use: _Use, domain: Shape) -> Rows | Columns:

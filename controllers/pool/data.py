@@ -35,11 +35,13 @@ class Seen(NamedTuple):
     """Where a view of a memory is: its first cell's address, its box, and for kernels how it lies.
 
     box: None where the cells are no box.  geometry: None where a kernel cannot be told.
+    has_rows: whether the cells of each row follow each other.
     """
 
     address: int
     box: Shape | None
     geometry: Geometry | None
+    has_rows: bool
 
 
 class Coming(NamedTuple):
@@ -86,7 +88,10 @@ class Datum:
         if found is None:
             if len(self._seen) >= MOST_SEEN:
                 self._seen.clear()
-            found = self._seen[key] = Seen(address, self._box_of(view), self._relative(view))
+            has_rows = not view.ndim or (view.size > 0 and view[0].flags.c_contiguous)
+            found = self._seen[key] = Seen(
+                address, self._box_of(view), self._relative(view), has_rows
+            )
         return found
 
     def _box_of(self, view: Array) -> Shape | None:
@@ -160,8 +165,8 @@ class Touch(NamedTuple):
 
     @property
     def kind(self) -> ArrayKind:
-        """As a function of items knows the array."""
-        return ArrayKind(self.view.shape, self.view.dtype.name)
+        """As a function of items knows the array, of a part of a task that of the whole."""
+        return ArrayKind(self.origin.shape, self.origin.dtype.name)
 
 
 class Data:

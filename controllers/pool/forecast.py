@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a function that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
+# When it would end and start, the way, cores, and lanes of devices.
+Choice: TypeAlias = "tuple[float, float, Way, int, tuple[Lane, ...]]"
+Decided: TypeAlias = "tuple[int, str, Way, tuple[Lane, ...], list[Choice]]"
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
 
@@ -41,7 +45,7 @@ class Forecast:
         self, estimates: Estimates, n_cores: int, lanes: Sequence[Lane], memories: Memories
     ) -> None:
         self.clock_s = 0.0
-        self.decisions: deque[Decision] = deque(maxlen=MOST_TOLD)
+        self._decided: deque[Decided] = deque(maxlen=MOST_TOLD)
         self._estimates, self._memories, self._lanes = estimates, memories, list(lanes)
         self.n_cores, self._cores = n_cores, [0.0] * n_cores
         self._free_s = dict.fromkeys(lanes, 0.0)
@@ -54,10 +58,9 @@ class Forecast:
         ways = untried[:1] or job.may_run
         choices = [
             (*self._times(job, way, n, lanes, ready_s), way, n, lanes)
-            for way in ways for lanes in self._lanes_of(way)
-            for n in self._core_counts(way, lanes)
+            for way in ways for n, lanes in self._choices(way)
         ]  # fmt: skip
-        end_s, start_s, way, n, lanes = min(choices, key=_end_s)
+        end_s, start_s, way, n, lanes = min(choices, key=_end_s) if choices[1:] else choices[0]
         way.tried = True
         job.placed, job.cores, job.lanes = way, n, lanes
         job.start_s, job.end_s, job.seconds = start_s, end_s, end_s - start_s
@@ -65,10 +68,18 @@ class Forecast:
         if self._memories.any:
             self._foresee(job, way.lane.memory)
         self._rank(job)
-        self.decisions.append(Decision(
-            job.number, job.task.name, way.words(1, lanes),
-            tuple([(other.words(k, some), end) for end, _, other, k, some in choices]),
-        ))  # fmt: skip
+        self._decided.append((job.number, job.task.name, way, lanes, choices))
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Where the newest jobs were sent, and why."""
+        return [
+            Decision(
+                number, task, way.words(1, lanes),
+                tuple((other.words(k, some), end) for end, _, other, k, some in choices),
+            )
+            for number, task, way, lanes, choices in self._decided
+        ]  # fmt: skip
 
     def go_on(self, until_s: float) -> None:
         """The program knows that what ends by then is over."""
@@ -83,7 +94,7 @@ class Forecast:
         job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
         of = self._of(way)
         add = of.add if way.lane.device is None else of.add_of_kernel
-        add(Case(job.size, units), seconds, way.work(job.touches))
+        add(Case(job.size, units), seconds, way.work(job.touches, job.rows))
 
     def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
         """An execution of what is kept under a key has taken so long."""
@@ -93,7 +104,7 @@ class Forecast:
         """How long a job will take so; a kernel that nobody has seen by the bytes that it moves."""
         size, units = job.size, way.units(cores, n_devices)
         found = self._of(way).estimate(size, units)
-        work = None if found is not None else way.work(job.touches)
+        work = None if found is not None else way.work(job.touches, job.rows)
         if work is not None and way.lane.device is not None:
             self._tell_all()
             guess = guessed(way.lane.device)
@@ -187,6 +198,15 @@ class Forecast:
         self._tell_all()
         self._estimates.keep()
 
+    def _choices(self, way: Way) -> Sequence[tuple[int, tuple[Lane, ...]]]:
+        """Of how many cores, and of which devices, a job there may make use."""
+        if way.among or not way.choices:    # else they are always the same
+            way.choices = [
+                (n, lanes)
+                for lanes in self._lanes_of(way) for n in self._core_counts(way, lanes)
+            ]  # fmt: skip
+        return way.choices
+
     def _lanes_of(self, way: Way) -> Iterator[tuple[Lane, ...]]:
         """Whose devices a function may be given: those that are free first, by their numbers."""
         if not way.among:
@@ -219,7 +239,9 @@ class Forecast:
         if lanes:
             ready_s = max(ready_s, *(self._free_s[one] for one in lanes))
         start_s = self.start_s(lane, n, ready_s)
-        took_s = self.transfer_s(job, lane) + self.seconds(way, job, n, len(lanes)).seconds
+        took_s = self.seconds(way, job, n, len(lanes)).seconds
+        if self._memories.any:
+            took_s += self.transfer_s(job, lane)
         return start_s + took_s, start_s
 
     def _take(self, lane: Lane, n: int, lanes: Sequence[Lane], end_s: float) -> None:
@@ -273,5 +295,5 @@ class Forecast:
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
 
 
-def _end_s(choice: tuple[float, float, Way, int, tuple[Lane, ...]]) -> float:
+def _end_s(choice: Choice) -> float:
     return choice[0]

@@ -181,13 +181,7 @@ def _words_of(task: Task) -> Mapping[str, CutWord]:
             f"task {task.name!r} has no function of items, which would say how it is cut; give "
             f'cut={{"x": ct.Row}}, or split= and merge='
         )
-    parameters = bodies[0].parameters
-    if parameters.places:
-        raise ValueError(
-            f"task {task.name!r} knows the number of its item, {parameters.places[0]!r}, which "
-            f"would be that within a part; give the numbers as an array of ct.Row"
-        )
-    uses = {name: _CUTS.get(use, use) for name, use in parameters.uses.items()}
+    uses = {name: _CUTS.get(use, use) for name, use in bodies[0].parameters.uses.items()}
     rows = {name: Row for name, role in task.roles.items() if role != "in"}
     return {**rows, **uses}
 

@@ -91,39 +91,31 @@ class Job:
     all that follows from it.
     """
 
-    __slots__ = (
-        "number", "task", "args", "kwargs", "touches", "future", "waits", "followers", "lost",
-        "state", "way", "cores", "lanes", "size", "seconds", "start_s", "end_s", "rank_s", "before",
-        "may_run", "placed", "rows", "replicas", "sent",
-        "moved_s", "took_s", "outcome", "taken", "launched",
-    )  # fmt: skip
+    state = WAITING
+    waits = 0
+    lost: TaskError | CancelledError | None = None
+    way: Way | None = None
+    placed: Way | None = None
+    cores = 1
+    lanes: tuple[Lane, ...] = ()
+    rows: tuple[int, int] | None = None
+    replicas: dict[Any, Any] | None = None
+    sent = False
+    outcome: Any = None     # of controllers.pool.outcome, which knows of jobs
+    taken: Taken | None = None
+    launched: Launched | None = None
+    moved_s = took_s = seconds = start_s = end_s = rank_s = 0.0
 
     def __init__(
         self, number: int, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any],
-        touches: list[Touch], owner: Owner,
+        touches: list[Touch], owner: Owner, may_run: Sequence[Way] = (), size: float = 0.0,
     ) -> None:  # fmt: skip
         self.number, self.task, self.touches = number, task, touches
         self.args, self.kwargs = args, kwargs
+        self.may_run, self.size = may_run, size
         self.future: TaskFuture | None = TaskFuture(owner, self)
-        self.waits = 0
         self.followers: list[tuple[Job, bool]] = []
         self.before: list[Job] = []
-        self.lost: TaskError | CancelledError | None = None
-        self.state = WAITING
-        self.may_run: list[Way] = []
-        self.way: Way | None = None
-        self.placed: Way | None = None
-        self.cores = 1
-        self.lanes: tuple[Lane, ...] = ()
-        self.rows: tuple[int, int] | None = None
-        self.replicas: dict[Any, Any] | None = None
-        self.sent = False
-        self.moved_s = self.took_s = 0.0
-        self.outcome: Any = None    # of controllers.pool.outcome, which knows of jobs
-        self.taken: Taken | None = None
-        self.launched: Launched | None = None
-        self.size = 0.0
-        self.seconds = self.start_s = self.end_s = self.rank_s = 0.0
 
     def __repr__(self) -> str:
         return f"<job {self.number} of {self.task.name!r}>"

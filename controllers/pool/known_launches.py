@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import Command
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.language.each import Each
 from controllers.memory.tile import Tile
-from controllers.pool.data import Datum
+from controllers.pool.data import Datum, Seen
 from controllers.pool.job import Job
+from controllers.pool.launched import Launch
 from controllers.pool.variant import Variant
 from hitmap.strided import Geometry
 
@@ -29,25 +30,25 @@ class KnownLaunches:
     """For one thread; tiles may go in any."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[Command, Variant, list[weakref.ref[Tile]]]] = {}
+        self._known: dict[Key, tuple[Launch, Variant, list[Seen], list[weakref.ref[Tile]]]] = {}
 
     @staticmethod
     def key(job: Job, tiles: Mapping[Datum, Tile], numbers: Mapping[str, Any]) -> Key:
-        """What a launch depends on; of numbers their bits, too."""
+        """What a launch depends on; of numbers their bits, too, but for functions of items."""
         of_tiles = [
-            (one.name, one.role, id(tiles[one.datum]), one.at.address, one.origin.shape,
-             one.origin.strides)
-            for one in job.touches
-        ]  # fmt: skip
+            (one.name, one.role, id(one.at), id(tiles[one.datum])) for one in job.touches
+        ]
+        if isinstance(job.variant.body, Each):      # which are told them
+            return id(job.variant), job.rows, *of_tiles
         of_numbers = [(name, type(value), repr(value)) for name, value in numbers.items()]
         return id(job.variant), job.rows, *of_tiles, *of_numbers
 
-    def get(self, key: Key) -> Command | None:
+    def get(self, key: Key) -> Launch | None:
         """The launch, if it was done before."""
         found = self._known.get(key)
         return None if found is None else found[0]
 
-    def add(self, key: Key, command: Command, variant: Variant, tiles: Iterable[Tile]) -> None:
+    def add(self, key: Key, launch: Launch, job: Job, tiles: Iterable[Tile]) -> None:
         """Remember it until one of its tiles goes, or there are too many."""
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
@@ -56,7 +57,8 @@ class KnownLaunches:
         def forget(tile: weakref.ref[Tile], key: Key = key) -> None:
             known.pop(key, None)
 
-        known[key] = command, variant, [weakref.ref(tile, forget) for tile in tiles]
+        seen = [one.at for one in job.touches]      # kept, as no other one may have its id
+        known[key] = launch, job.variant, seen, [weakref.ref(tile, forget) for tile in tiles]
 
 
 class TilesInPlace:

@@ -21,11 +21,11 @@ def befores_of(job: Job, touches: Sequence[Touch] | None = None) -> dict[Job, bo
     befores: dict[Job, bool] = dict.fromkeys(job.waits_for_values, True)
     for touch in job.touches if touches is None else touches:
         history, cells = touch.datum.history, (touch.box,)
-        if touch.reads:
-            befores |= dict.fromkeys(history.before_read(cells), True)
-        if touch.writes:
-            for other in history.before_write(cells):
-                befores.setdefault(other, False)
+        reads = touch.reads
+        for other in history.before_read(cells):
+            befores[other] = reads or befores.get(other, False)
+        for other in history.readers(cells) if touch.writes else ():
+            befores.setdefault(other, False)
     return befores
 
 

@@ -6,17 +6,19 @@ import logging
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from controllers.arbiter import Arbiter, Kept, Lease, OwnedNodes, Want, node_cores
 from controllers.arbiter.held import held_here, units_of
 from controllers.arbiter.want import Units
+from controllers.arbiter.want import Way as WantedWay
 from controllers.pool.budget import Budget, Claim, Got
 from controllers.pool.lane import Lane
 from controllers.pool.way import Way
 from hitmap.comm import Communicator, node_ranks
 
 PATIENCE_S = 10.0   # of a pool of several ranks: what has the units may wait for who wants them
+Wants: TypeAlias = tuple[WantedWay, ...]
 _NOTHING = frozenset[str]()
 _logger = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ class Taken(NamedTuple):
 
     got: Got
     found: Got
-    wants: list[list[Want]]
+    wants: Wants
     lease: Lease | None
 
 
@@ -53,7 +55,7 @@ class Share:
         names = node_cores()
         self._names = names if n_cores * node_ranks(comm)[1] <= len(names) else ()
         self._lanes = {lane.unit: lane for lane in lanes if lane.unit}
-        self._ways: dict[tuple[int, int, Got, frozenset[str]], list[list[Want]]] = {}
+        self._ways: dict[tuple[int, int, Got, frozenset[str]], Wants] = {}
         arbiter = Arbiter(None if owned is None else owned.folder)
         try:
             arbiter.holders()
@@ -107,7 +109,7 @@ class Share:
         finally:
             self._budget.give(taken.got)
 
-    def _leased(self, wants: Sequence[Sequence[Want]], what: str) -> Lease | None:
+    def _leased(self, wants: Wants, what: str) -> Lease | None:
         try:
             return self._kept.take(wants, what, self._patience_s)
         except TimeoutError as error:
@@ -169,7 +171,7 @@ class Share:
         if self._owned is not None:
             self._owned.close()
 
-    def _wants(self, claim: Claim, got: Got, own: frozenset[str]) -> list[list[Want]]:
+    def _wants(self, claim: Claim, got: Got, own: frozenset[str]) -> Wants:
         """What is asked of the arbiter; CPU devices are cores, and `own` units are there anyway."""
         key = claim.least, claim.least_devices, got, own
         if key not in self._ways:
@@ -181,7 +183,8 @@ class Share:
             units = tuple(lane.unit for lane in got.lanes if lane.unit and lane.unit not in own)
             needed = claim.least_devices - (len(got.lanes) - len(units))
             devices = [Want(units, max(1, needed), len(units))] if units else []
-            self._ways[key] = [cores + devices] if cores or devices else []
+            ways = [cores + devices] if cores or devices else []
             if cores and devices and needed <= 0:
-                self._ways[key].append(cores)
+                ways.append(cores)
+            self._ways[key] = tuple(map(tuple, ways))
         return self._ways[key]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from controllers.pool.data import Touch
-from controllers.pool.host_side import argument
+from controllers.pool.given import argument
 from controllers.pool.hybrid import Hybrid, Part
 from controllers.pool.job import Job, Owner, future_of
 from controllers.pool.memories import Memories

@@ -51,14 +51,10 @@ class Submissions:
             nbytes = nbytes_of(touches)
             if key is not None:
                 self._calls.add(key, Call.of(touches, may_run), task, arrays)
-        job = Job(self._n_made, task, args, kwargs, touches, owner)
+        if size is None:
+            size = nbytes if task.size is None else float(task.size(*args, **kwargs))
         self._n_made += 1
-        job.may_run = may_run
-        if size is not None:
-            job.size = size
-        else:
-            job.size = nbytes if task.size is None else float(task.size(*args, **kwargs))
-        return job
+        return Job(self._n_made - 1, task, args, kwargs, touches, owner, may_run, size)
 
     def _looked(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner

@@ -7,7 +7,6 @@ the host the sums of sides.
 """
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,6 +19,7 @@ from controllers.pool.cut import array_of, check_written
 from controllers.pool.hybrid import Hybrid, Series, Where
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
+from controllers.pool.own_arrays import OwnArrays
 from controllers.pool.part_jobs import PartJobs
 from controllers.pool.sides import Side, Sides
 from controllers.pool.sums import Sums
@@ -48,11 +48,8 @@ class _Call:
 class Summing:
     """For who holds the pool's lock."""
 
-    def __init__(self, sides: Sides) -> None:
-        self._sides = sides
-        self._own: weakref.WeakKeyDictionary[Hybrid | Series, dict[object, Array]] = (
-            weakref.WeakKeyDictionary()
-        )
+    def __init__(self, sides: Sides, own: OwnArrays) -> None:
+        self._sides, self._own = sides, own
 
     def rows(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
@@ -73,7 +70,7 @@ class Summing:
             for at in (names.index(name) for name in cut.summed):
                 total = array_of(values[at])
                 assert total is not None, "an array, as it is cut"
-                own = self._own_array(hybrid, (number, at), total.shape, total.dtype)
+                own = self._own.of(hybrid, (number, at), total.shape, total.dtype)
                 adds.append(_Add(own, total, None))
                 values[at] = ArrayAccess(own, "out")
             by_name = dict(zip(names[len(args) :], values[len(args) :]))
@@ -96,7 +93,7 @@ class Summing:
             )
         calls = []
         for number, at in enumerate(series.at):
-            own = self._own_array(series, number, _shape_at(total, at, name), total.dtype)
+            own = self._own.of(series, number, _shape_at(total, at, name), total.dtype)
             values = [ArrayAccess(own, "out")]
             values += [_one_of(given, number, n, name) for given in args[1:]]
             by_name = {word: _one_of(given, number, n, name) for word, given in kwargs.items()}
@@ -163,7 +160,7 @@ class Summing:
             for number, add in enumerate(call.adds):
                 if number not in sums:
                     key = "sum", lane.number, number
-                    there = self._own_array(given, key, add.total.shape, add.total.dtype)
+                    there = self._own.of(given, key, add.total.shape, add.total.dtype)
                     sums[number] = _Add(there, add.total, None)
                     jobs.enter(_there(jobs.made(Sums.of(there.dtype).zero, [there]), lane))
             jobs.enter(call.job)
@@ -171,16 +168,6 @@ class Summing:
                 _enter_add(_Add(add.value, sums[number].value, add.at), lane, jobs)
         for add in sums.values():
             _enter_add(add, None, jobs)
-
-    def _own_array(
-        self, given: Hybrid | Series, key: object, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> Array:
-        """An array for what a part gives, kept for the next time that it is submitted."""
-        own = self._own.setdefault(given, {})
-        known = own.get(key)
-        if known is None or known.shape != shape or known.dtype != dtype:
-            known = own[key] = np.empty(shape, dtype)
-        return known
 
 
 def _reads(job: Job) -> bool:

@@ -74,6 +74,8 @@ class Task:
         Parameters have the names of the task's.  What a function of items returns becomes that
         parameter of the same name, or a single value the one that is written.  A kernel is launched
         over the cells of the parameter `over`, by default the first one that is written.
+        A function of items is for devices; with on="host" cores do it in NumPy, one item after
+        another, which is slow.
         devices: so many, or (least, most), of those that `on` selects are a function's own while
         it runs.  Other keywords are those of `Variant`; cores are those of functions.
         """
@@ -94,7 +96,9 @@ class Task:
                 f"task {self.name!r}: a kernel uses one whole device, got devices={devices!r}; "
                 f"leave them out, or give a function that uses several"
             )
-        if on is not None and (on == HOST) == (is_kernel or devices is not None):
+        by_host = (not is_kernel and devices is None) or isinstance(body, Each)
+        by_devices = is_kernel or devices is not None
+        if on is not None and not (by_host if on == HOST else by_devices):
             raise ValueError(
                 f"task {self.name!r}: functions are for {HOST!r}, kernels and functions of items "
                 f'for devices such as "gpu", as are functions that have some by devices=, got '

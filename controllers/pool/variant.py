@@ -44,11 +44,11 @@ class Variant:
     @property
     def counts_rows(self) -> bool:
         """Whether it is told which rows of whole arrays are its own."""
-        return "rows" in self.tells or isinstance(self.body, Kernel)
+        return "rows" in self.tells or not self.is_function
 
     @property
     def is_function(self) -> bool:
-        """Whether cores of the host do it."""
+        """Whether it is a function of Python's, which cores of the host call."""
         return not isinstance(self.body, (Kernel, Each))
 
     @property
@@ -63,8 +63,10 @@ class Variant:
 
     def suits(self, device: Device | None) -> bool:
         """Whether it can be done on this device, or where that is None, on the host."""
-        if device is None or self.is_function:
-            return device is None and self.is_function
+        if device is None:
+            return self.is_function or self.on == HOST
+        if self.is_function or self.on == HOST:
+            return False
         if self.on and not Selector.parse(self.on).matches(device):
             return False
         if isinstance(self.body, Kernel):

@@ -14,6 +14,7 @@ from controllers.pool.data import Touch
 from controllers.pool.executions import Executions
 from controllers.pool.lane import Lane
 from controllers.pool.variant import Variant
+from controllers.program.items import items_of
 
 
 class Way:
@@ -21,9 +22,12 @@ class Way:
 
     among: the lanes of the devices of which a function is given some.
     tried: whether the forecast has sent a job there already.  executions: what it knows of it.
+    choices: of how many cores, and which of those lanes, it was last asked about.
     """
 
-    __slots__ = ("variant", "lane", "key", "tried", "among", "claim", "name", "executions")
+    __slots__ = (
+        "variant", "lane", "key", "tried", "among", "claim", "name", "executions", "choices"
+    )  # fmt: skip
 
     def __init__(
         self, task: str, variant: Variant, lane: Lane, among: tuple[Lane, ...] = ()
@@ -31,6 +35,7 @@ class Way:
         self.variant, self.lane, self.tried, self.among = variant, lane, False, among
         self.name = f"{variant.name} on {lane.name}"
         self.executions: Executions | None = None
+        self.choices: list[tuple[int, tuple[Lane, ...]]] = []
         if lane.device is not None:
             self.key = TaskKey.of(task, variant.name, lane.device)
             self.claim = Claim(0, 0, (lane,), 1, 1)
@@ -47,10 +52,12 @@ class Way:
             return max(n_devices, self.variant.devices[0])
         return cores if self.lane.device is None else max(1, self.lane.cores)
 
-    def work(self, touches: Sequence[Touch]) -> Work | None:
+    def work(
+        self, touches: Sequence[Touch], rows: tuple[int, int] | None = None
+    ) -> Work | None:
         """What a kernel reads and writes of arrays, and what it does, where it is traced.
 
-        A function of the host says nothing of it.
+        A function of the host says nothing of it.  rows: of a part of a task.
         """
         if self.lane.device is None:
             return None
@@ -59,7 +66,7 @@ class Way:
             for one in touches
         )
         body = self.variant.body
-        flops = _flops(body, touches) if isinstance(body, Each) else 0
+        flops = _flops(body, touches, rows) if isinstance(body, Each) else 0
         return Work(float(nbytes), float(flops))
 
     def words(self, cores: int, lanes: Sequence[Lane]) -> str:
@@ -68,11 +75,16 @@ class Way:
         return f"{where} x {cores}" if cores > 1 else where
 
 
-def _flops(function: Each, touches: Sequence[Touch]) -> int:
+def _flops(
+    function: Each, touches: Sequence[Touch], rows: tuple[int, int] | None
+) -> int:
     """Arithmetic operations of a function of items; 0 for what it cannot be traced with."""
     named = {one.name: one for one in touches}
     try:
-        return function.lowered({name: named[name].kind for name in function.parameters.uses}).flops
+        made = function.lowered({name: named[name].kind for name in function.parameters.uses})
+        items = items_of(made.program.stages[0])
+        assert items is not None, "a program of items"
+        return items.flops * (items.count if rows is None else rows[1] - rows[0])
     except Exception:   # a user's: it is raised where the task is done, too, which tells of it
         return 0
 

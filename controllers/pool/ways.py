@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
+from controllers.language.each import Each
 from controllers.pool.data import Touch
 from controllers.pool.lane import Lane
 from controllers.pool.task import Task
@@ -26,18 +27,21 @@ class Ways:
         ways = self._of_task(task)
         if not ways:
             raise ValueError(self._none_of(task))
-        functions = [way for way in ways if way.lane.device is None]
+        functions = [way for way in ways if way.variant.is_function]
         usable = ways
         if len(functions) < len(ways):
             if _overlap(touches) or any(one.at.geometry is None for one in touches):
                 usable = functions
             elif has_futures:   # what they give may be arrays, which kernels do not take
                 usable = functions or ways
+            if not all(one.at.has_rows for one in touches):
+                usable = [way for way in usable if not isinstance(way.variant.body, Each)]
         if not usable:
             raise ValueError(
                 f"task {task.name!r} has kernels alone, which take arrays and slices of them whose "
-                f"last axis has the step 1, in C order and of one dtype, and which write no "
-                f"cell that is given twice; give a copy of another one"
+                f"last axis has the step 1, in C order and of one dtype (of functions of items, "
+                f"whose rows are whole), and which write no cell that is given twice; give a copy "
+                f"of another one"
             )
         return usable
 

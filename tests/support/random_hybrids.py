@@ -43,6 +43,8 @@ class HybridPool:
                     for one in arrays)  # fmt: skip
         if how == "replicated":
             return ct.replicated(task)
+        if task.name in ("near", "tally"):
+            return ct.hybrid(task)      # as its function of items says
         if how == "merge" or (how == "split" and boxes and len(arrays[0]) >= MOST_SIDES):
             copies = how == "merge"
             return ct.hybrid(task, split=of_copies if copies else of_rows,

@@ -35,6 +35,16 @@ def put_each(x: ct.Row) -> dict:  # type: ignore[type-arg]
     return {"y": (x * 7 + 1) % MODULUS}
 
 
+@ct.each
+def near_each(x: ct.Near(-2, 1)) -> dict:  # type: ignore[type-arg, valid-type]
+    return {"y": (x[0] + x[1] * 3 + x[2] * 5 + x[3] * 7) % MODULUS}  # type: ignore[index]
+
+
+@ct.each
+def tally_each(x: ct.Row) -> dict:  # type: ignore[type-arg]
+    return {"y": ct.accumulate((x * 3 + 1) / 8)}
+
+
 def mix(y: Array, x: Array) -> None:
     y[...] = (y * 3 + x) % MODULUS
 
@@ -47,6 +57,16 @@ def shift(y: Array, n: int) -> None:
     y[...] = (y + n) % MODULUS
 
 
+def near(y: Array, x: Array, *, rows: slice = slice(None)) -> None:
+    own = np.arange(len(y))[rows]
+    parts = [x[np.clip(own + k, 0, len(x) - 1)] * (2 * n + 1) for n, k in enumerate(range(-2, 2))]
+    y[rows] = sum(parts) % MODULUS
+
+
+def tally(y: Array, x: Array) -> None:
+    y[...] = ((x * 3 + 1) / 8).sum(axis=0)
+
+
 def total(x: Array) -> int:
     return int(x.sum()) % MODULUS
 
@@ -56,13 +76,14 @@ def added(a: int, b: int) -> int:
 
 
 def _task(name: str, function: Any, roles: dict[str, str], *kernels: Any) -> ct.Task:
-    made = ct.Task(name, [*inspect.signature(function).parameters], roles=roles)
+    made = ct.Task(name, inspect.getfullargspec(function).args, roles=roles)
 
-    def sometimes_late(*args: Any) -> Any:
+    def sometimes_late(*args: Any, **rows: Any) -> Any:
         if random.random() < 0.2:   # of another thread's luck, on purpose
             time.sleep(random.random() * 2e-3)
-        return function(*args)
+        return function(*args, **rows)
 
+    sometimes_late.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     made.variant(sometimes_late)
     for kernel in kernels:
         made.variant(kernel)
@@ -73,11 +94,19 @@ TASKS = {
     "mix": _task("mix", mix, {"y": "updating"}, _MIX),
     "put": _task("put", put, {"y": "writing"}, _PUT, put_each),
     "shift": _task("shift", shift, {"y": "updating"}, _SHIFT),
+    "near": _task("near", near, {"y": "writing"}, near_each),
+    "tally": _task("tally", tally, {"y": "writing"}, tally_each),
     "total": _task("total", total, {}),
     "added": _task("added", added, {}),
 }
+TASKS["near"].variant(near_each, on="host")
+TASKS["tally"].variant(tally_each, on="host")
 TASKS["total"].variant(total, devices=(1, 2))    # which only keeps others from them
-_FUNCTIONS = {"mix": mix, "put": put, "shift": shift, "total": total, "added": added}
+_FUNCTIONS = {
+    "mix": mix, "put": put, "shift": shift, "near": near, "tally": tally, "total": total,
+    "added": added,
+}  # fmt: skip
+MOST_COLUMNS = 8    # of an array, and as many sums
 
 
 class Graph:
@@ -88,16 +117,27 @@ class Graph:
         n_axes = int(self.draw.integers(1, 3))
         shapes = [self.draw.integers(3, 9, n_axes) for _ in range(self.draw.integers(2, 5))]
         self.arrays = [self.draw.integers(0, MODULUS, shape, np.int32) for shape in shapes]
+        self.n_cut = len(self.arrays)
+        self.arrays.append(np.zeros(MOST_COLUMNS))  # type: ignore[arg-type]
         self.statements: list[tuple[str, list[Any]]] = []
         for n in range(self.draw.integers(10, most + 1)):
             self.statements.append(self._statement(n))
 
     def _statement(self, n: int) -> tuple[str, list[Any]]:
         """What is done, and to what: slices of arrays by number, and results of statements."""
-        word = str(self.draw.choice(["mix", "mix", "put", "put", "shift", "total", "added"]))
+        words = ["mix", "mix", "put", "put", "near", "tally", "shift", "total", "added"]
+        word = str(self.draw.choice(words))
         if word == "added":
             return word, [self._number(n), self._number(n)]
-        one, other = (int(k) for k in self.draw.integers(0, len(self.arrays), 2))
+        one, other = (int(k) for k in self.draw.integers(0, self.n_cut, 2))
+        if word == "total" and self.draw.random() < 0.3:
+            return word, [(self.n_cut, (slice(None),))]
+        if word == "tally":
+            extent = self.draw.integers(1, np.add(self.arrays[one].shape, 1))
+            n_sums = int(extent[1]) if len(extent) == 2 else 1
+            first = int(self.draw.integers(0, MOST_COLUMNS + 1 - n_sums))
+            where = one, self._slices(self.arrays[one].shape, extent)
+            return word, [(self.n_cut, (slice(first, first + n_sums),)), where]
         if word in ("shift", "total"):
             extent = self.draw.integers(1, np.add(self.arrays[one].shape, 1))
             where = (one, self._slices(self.arrays[one].shape, extent))
@@ -105,6 +145,8 @@ class Graph:
         least = np.minimum(self.arrays[one].shape, self.arrays[other].shape)
         extent = self.draw.integers(1, least + 1)
         where = one, self._slices(self.arrays[one].shape, extent)
+        if word == "near" and one == other:     # which reads what it would write
+            word = "put"
         if one == other:    # the same cells, or some would be read that others write
             return word, [where, where]
         return word, [where, (other, self._slices(self.arrays[other].shape, extent))]

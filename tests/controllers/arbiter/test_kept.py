@@ -13,7 +13,7 @@ from controllers.arbiter import Arbiter, Kept, Want
 from controllers.arbiter import kept as kept_module
 
 SOON_S = 60
-TWO, DEVICE = [[Want(CORES, 1, 2)]], [[Want(DEVICES[:1])]]
+TWO, DEVICE = ((Want(CORES, 1, 2),),), ((Want(DEVICES[:1]),),)
 
 
 def test_the_same_wants_have_the_same_lease_as_long_as_nobody_waits(tmp_path: Path) -> None:
@@ -52,6 +52,28 @@ def test_others_wait_for_no_more_than_a_slice(
         assert waiting.poll() is not None
 
 
+def test_it_is_looked_for_others_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, looks = [1000.0], []
+    monkeypatch.setattr(kept_module.time, "monotonic", lambda: now_s[0])
+    with Arbiter(tmp_path / "arbiter") as arbiter:
+        kept, is_waited = Kept(arbiter), arbiter.is_waited
+        monkeypatch.setattr(arbiter, "is_waited", lambda: looks.append(now_s[0]) or is_waited())
+        for _ in range(100):
+            now_s[0] += kept_module.LOOK_S / 4
+            with kept.held(TWO) as lease:
+                pass
+        assert not looks, "its slice is not over"
+        now_s[0] = lease.since + kept_module.SLICE_S
+        for _ in range(40):
+            now_s[0] += kept_module.LOOK_S / 4
+            with kept.held(TWO) as again:
+                assert again is lease
+        assert 8 <= len(looks) <= 11
+        kept.rest()
+
+
 def test_a_lease_of_less_than_the_most_is_not_kept(tmp_path: Path) -> None:
     with Arbiter(tmp_path / "arbiter") as arbiter, Arbiter(tmp_path / "arbiter") as other:
         kept = Kept(arbiter)
@@ -80,7 +102,7 @@ def test_threads_of_two_pools_all_finish_and_share_nothing(tmp_path: Path) -> No
 
     def tasks(number: int) -> None:
         kept, draws = pools[number % 2], random.Random(number)
-        wanted = [drawn(draws) for _ in range(3)]
+        wanted = [tuple(map(tuple, drawn(draws))) for _ in range(3)]
         for _ in range(25):
             with kept.held(draws.choice(wanted)) as lease:
                 mine = {unit for units in lease.units for unit in units}

@@ -45,7 +45,7 @@ def places(submitted: Any, devices: str, cores: int) -> list[set[str]]:
             assert (y == 1).all()
             ways = [one.way for one in pool.report().decisions if "all parts" not in one.task]
             found.append({way.split(" on ")[1] for way in ways})
-            pool._forecast.decisions.clear()
+            pool._forecast._decided.clear()
     return found
 
 

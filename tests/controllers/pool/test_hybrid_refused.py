@@ -22,12 +22,6 @@ copied.variant(copy)
 ROWS = {"new": ct.Row, "old": ct.Row}
 
 
-@ct.task
-@ct.each
-def numbered(x: ct.Row, *, i: ct.Index) -> ct.Row:
-    return x + i
-
-
 @pytest.mark.parametrize(("make", "text"), [
     (lambda: ct.hybrid(copied), "no function of items, which would say"),
     (lambda: ct.hybrid(copied, merge=copy), "either cut=, or split="),
@@ -42,7 +36,6 @@ def numbered(x: ct.Row, *, i: ct.Index) -> ct.Row:
     (lambda: ct.hybrid(copied, cut=ROWS, shares=(0, 0)), "not negative"),
     (lambda: ct.hybrid(copied, cut=ROWS, merging="all"), "changed, whole, got 'all'"),
     (lambda: ct.hybrid(copied, cut=ROWS, parts=0), "at least 1, got 0"),
-    (lambda: ct.hybrid(numbered), "knows the number of its item, 'i'"),
     (lambda: ct.series(copied, []), "no call; give one at least"),
     (lambda: ct.series(copied, [[1, 2, 1]]), "names a row twice"),
     (lambda: ct.series(copied, [[0.5]]), "numbers of rows, a slice or None"),

@@ -312,7 +312,7 @@ def test_many_small_tasks_leave_nothing_behind() -> None:
             return tracemalloc.get_traced_memory()[0]
 
         pool._ended = deque(maxlen=16)      # of which the report is made
-        pool._forecast.decisions = deque(maxlen=16)
+        pool._forecast._decided = deque(maxlen=16)
         tracemalloc.start()
         try:
             before, after = do(2_000), do(8_000)
