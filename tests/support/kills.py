@@ -24,8 +24,8 @@ from controllers.cli import hash_field
 from controllers.engine.network import MessageEnd
 from controllers.engine.place import PlaceRun
 from controllers.executor.opencl import OpenCLExecutor
-from hitmap import npy
 from hitmap.comm import default_communicator
+from hitmap.npy import NpyWriter
 
 # where a rank is stopped: a function that all work of the kind passes, and how often at most
 MOMENTS: dict[str, tuple[Any, str, int]] = {
@@ -33,7 +33,7 @@ MOMENTS: dict[str, tuple[Any, str, int]] = {
     "init": (hash_field, "fill", 1),
     "step": (PlaceRun, "_is_held", 2000),
     "exchange": (MessageEnd, "__call__", 2000),
-    "output": (npy, "_write_all", 1),
+    "output": (NpyWriter, "_write_all", 1),
 }
 TOLD = Path("death.time")
 
