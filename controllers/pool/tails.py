@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from controllers.estimates.estimate import Estimate
 
-LEAST_PART_S = 2e-3     # of a part that is cut off: a tenth of that is spent on it, at most
+LEAST_PART_S = 2e-3     # of parts that are cut off, for each of them: a tenth of that is spent on it
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
 MOST_PARTS = 5
 
@@ -18,22 +18,23 @@ MOST_PARTS = 5
 def parts_of(n_rows: int, n_jobs: int, known: Estimate | None) -> list[tuple[int, int]]:
     """From which row to before which one, of n rows that `n_jobs` workers do at once.
 
-    known: how long that takes, if anything is.
+    known: how long that takes, if anything is.  Parts are dispatched one by one, so that those of
+    many workers have to be longer.
 
     >>> parts_of(64, 1, Estimate.about(1.0, 0.5, "history"))
     [(0, 32), (32, 48), (48, 56), (56, 60), (60, 64)]
     >>> parts_of(64, 2, Estimate.about(30e-3, 0.125, "history"))
-    [(0, 24), (24, 48), (48, 52), (52, 56), (56, 60), (60, 64)]
+    [(0, 24), (24, 48), (48, 56), (56, 64)]
     >>> parts_of(64, 2, Estimate.about(1.0, 0.01, "history"))
     [(0, 32), (32, 64)]
     """
     pieces = [1.0]
     if known is not None:
         # where one side is as much slower than foreseen as the other one is faster
-        tail = min(MOST_TAIL, 2 * (known.most_s / known.seconds - 1))
-        if tail >= LEAST_TAIL and tail * known.seconds >= LEAST_PART_S:
+        tail, least = min(MOST_TAIL, 2 * (known.most_s / known.seconds - 1)), n_jobs * LEAST_PART_S
+        if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
-            while len(pieces) < MOST_PARTS and pieces[-1] * known.seconds >= 2 * LEAST_PART_S:
+            while len(pieces) < MOST_PARTS and pieces[-1] * known.seconds >= 2 * least:
                 pieces[-1:] = [pieces[-1] / 2] * 2
     upto = [0.0, *accumulate(piece / n_jobs for piece in pieces for _ in range(n_jobs))]
     rows = [round(n_rows * part) for part in upto]
