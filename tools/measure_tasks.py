@@ -28,7 +28,9 @@ import pyopencl as cl
 import controllers as ct
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case, TaskKey
+from controllers.pool.job import Job
 from controllers.pool.pool import Pool
+from controllers.pool.way import Way
 
 Array = npt.NDArray[np.float64]
 WIDTH = 1 << 15         # doubles of a row: they stay in the cache of a core
@@ -148,8 +150,14 @@ def errors(given: argparse.Namespace) -> dict[str, dict[str, float]]:
     """By variant: the median parts by which next executions differ from what was foreseen."""
     found = {}
     with opened(given) as pool:
-        told: list[tuple[TaskKey, Case, float]] = []
-        pool._forecast.learn = lambda *one: told.append(one[:3])    # type: ignore[method-assign]
+        told: list[tuple[Case, float]] = []
+        ended = pool._forecast.ended
+
+        def note(job: Job, way: Way, seconds: float) -> None:
+            told.append((Case(job.size, way.units(job.cores, len(job.lanes))), seconds))
+            ended(job, way, seconds)
+
+        pool._forecast.ended = note     # type: ignore[method-assign]
         for variant in ("kernel", "function"):
             task = turns(variant, kernel=variant == "kernel", function=variant == "function")
             times = of_sizes(pool, task, told)
@@ -158,7 +166,7 @@ def errors(given: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 
 def of_sizes(
-    pool: Pool, task: ct.Task, told: list[tuple[TaskKey, Case, float]]
+    pool: Pool, task: ct.Task, told: list[tuple[Case, float]]
 ) -> dict[Case, list[float]]:
     """Seconds of executions, in turns of sizes; the smallest takes a millisecond, about."""
     arrays = [np.full((rows, WIDTH), 0.3) for rows in (8, 11, 16, 23, 32, 45, 64, 91)]
@@ -168,14 +176,14 @@ def of_sizes(
         told.clear()
         for _ in range(3):
             pool.submit(task, arrays[0], TURNS_EACH, again, again, 0).exception()
-        seconds = min(one[2] for one in told)
+        seconds = min(took_s for _, took_s in told)
     for _ in range(2):      # the first time each is brought to the device
         told.clear()
         for _ in range(N_KNOWN + 5):
             for array in arrays:
                 pool.submit(task, array, TURNS_EACH, again, again, 0).exception()
     times: dict[Case, list[float]] = {}
-    for _, case, took_s in told:
+    for case, took_s in told:
         times.setdefault(case, []).append(took_s)
     return times
 

@@ -133,7 +133,7 @@ class Composites:
         Small ones lie where another side's rows begin, as far as there is one.
         """
         n, first = max(1, min(n_rows, MOST_UNITS)), 0
-        shares = [one for one in self._shares(hybrid, cut, whole, n, jobs) if one[1]]
+        shares = [one for one in self._shares(hybrid, cut, whole, n, n_rows, jobs) if one[1]]
         is_cut = hybrid.shares is None and len(shares) > 1
         found: list[tuple[Side, list[tuple[int, int]]]] = []
         for side, count in shares:
@@ -150,8 +150,9 @@ class Composites:
         return found
 
     def _shares(
-        self, hybrid: Hybrid, cut: Cut | None, whole: Job, n: int, jobs: PartJobs
-    ) -> list[tuple[Side, int]]:
+        self, hybrid: Hybrid, cut: Cut | None, whole: Job, n: int, n_rows: int | None,
+        jobs: PartJobs,
+    ) -> list[tuple[Side, int]]:  # fmt: skip
         """Sides, and how many of n units of a task each one gets."""
         parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
         rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
@@ -162,7 +163,7 @@ class Composites:
         whole.may_run = [way for way in whole.may_run if way.lane in free]
         ready_s = jobs.ready_s([whole])
         ends = [
-            self._sides.of_rows(side, whole.size, parted, rest, n, ready_s)
+            self._sides.of_rows(side, whole.size, parted, rest, n, n_rows, ready_s)
             for side in (sides if hybrid.shares is None else ())
         ]
         counts = self._sides.counts(sides, ends, n, hybrid.shares, devices=hybrid.devices)
@@ -179,7 +180,8 @@ class Composites:
                 f"{', '.join(kwargs)} by name; leave the names out"
             )
         whole = jobs.made(hybrid.task, args)
-        shares = [one for one in self._shares(hybrid, None, whole, MOST_UNITS, jobs) if one[1]]
+        of_all = self._shares(hybrid, None, whole, MOST_UNITS, None, jobs)
+        shares = [one for one in of_all if one[1]]
         parts = [
             jobs.made(hybrid.task, args, None, whole.size * count / MOST_UNITS)
             for _, count in shares

@@ -60,6 +60,17 @@ def end_of(ends: Sequence[End], counts: Sequence[int], waits: Sequence[float] = 
     )
 
 
+def longest(n_jobs: int, part: float, n_rows: int | None) -> float:
+    """Of a part of all rows which part the worker has who has most.
+
+    >>> longest(15, 6 / 64, 64) * 64, longest(15, 31 / 64, 64) * 64, longest(2, 0.5, None)
+    (1.0, 3.0, 0.25)
+    """
+    if not n_rows:
+        return part / n_jobs
+    return math.ceil(round(part * n_rows) / n_jobs) / n_rows
+
+
 def _within(ends: Sequence[End], n: int, limit_s: float) -> list[int]:
     """As many units as each side, one after another, has done by then."""
     for number, end in enumerate(ends):

@@ -10,7 +10,7 @@ from controllers.estimates.task_key import TaskKey
 from controllers.pool.choosing import Counts, chosen
 from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
-from controllers.pool.division import LEAST_GAIN, End, divided, end_of
+from controllers.pool.division import LEAST_GAIN, End, divided, end_of, longest
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
@@ -43,7 +43,7 @@ class Sides:
     def __init__(self, forecast: Forecast, share: Share) -> None:
         self._forecast, self._share = forecast, share
         self._known: dict[tuple[object, ...], list[int]] = {}
-        self._tables: dict[tuple[Way, int, float, int], tuple[int, list[float] | None]] = {}
+        self._tables: dict[object, tuple[int, list[float] | None]] = {}
 
     def of(
         self, ways: Sequence[Way], size: float, devices: DeviceCount | None = None, *,
@@ -207,16 +207,17 @@ class Sides:
 
     def of_rows(
         self, side: Side, size: float, cut: Sequence[Touch], rest: Sequence[Touch], n: int,
-        ready_s: float,
+        n_rows: int | None, ready_s: float,
     ) -> End:  # fmt: skip
         """When a side is done with some of n units of a task that has so much to do.
 
-        cut: of what it is given what is moved by parts; `rest` is needed by all.
+        cut: of what it is given what is moved by parts; `rest` is needed by all.  n_rows: of all
+        units, which are not divided; None where they can be.
         """
         forecast, lane = self._forecast, side.way.lane
         start_s = self._wait_s(side, ready_s) + forecast.moves_s(rest, lane)
         moved = forecast.moves_upto(cut, lane, n)
-        upto = self._times(side, size / side.n_jobs, n)
+        upto = self._times(side, size, n, n_rows)
         if upto is None:
             return _unknown
 
@@ -226,13 +227,15 @@ class Sides:
 
         return end_s
 
-    def _times(self, side: Side, size: float, n: int) -> list[float] | None:
+    def _times(
+        self, side: Side, size: float, n: int, n_rows: int | None
+    ) -> list[float] | None:  # fmt: skip
         """How long the first parts of n of a size take, up to all of it; None if unknown."""
-        key, known = (side.way, side.cores, size, n), self._forecast.n_known(side.way)
+        key, known = (side.way, side.cores, size, n, n_rows), self._forecast.n_known(side.way)
         found = self._tables.get(key)
         if found is None or found[0] != known:
-            times = [self._forecast.known_s(side.way, size * k / n, side.cores)
-                     for k in range(1, n + 1)]  # fmt: skip
+            parts = [longest(side.n_jobs, k / n, n_rows) for k in range(1, n + 1)]
+            times = [self._forecast.known_s(side.way, size * part, side.cores) for part in parts]
             upto = [0.0, *accumulate((one for one in times if one is not None), max)]
             if len(self._tables) >= MOST_TABLES:
                 self._tables.clear()

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from controllers.estimates.estimate import Estimate
 
-LEAST_PART_S = 2e-3     # of parts that are cut off, for each of them: a tenth of that is spent on it
+LEAST_PART_S = 2e-3     # for each part that is cut off: a tenth of that is spent on it, at most
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
 MOST_PARTS = 5
 
