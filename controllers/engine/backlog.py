@@ -8,12 +8,21 @@ dry meanwhile.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from typing import TypeVar
 
 from controllers.device.event import Event
 from controllers.engine.task import Awaited
 
+Device = TypeVar("Device")
+
 BETWEEN = 16    # launches between two marks
 MARKS = 4       # that are not complete, at most
+
+
+def backlogs_of(devices: Sequence[Device]) -> dict[Device, Backlog]:
+    """Of each, where one thread drives several."""
+    return {device: Backlog() for device in devices} if len(devices) > 1 else {}
 
 
 class Backlog:

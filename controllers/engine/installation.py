@@ -8,7 +8,7 @@ from typing import Protocol
 from weakref import ReferenceType, WeakMethod, ref
 
 from controllers.device.event import Command
-from controllers.engine.backlog import Backlog
+from controllers.engine.backlog import backlogs_of
 from controllers.engine.binding import Binder
 from controllers.engine.combination import Combining
 from controllers.engine.course import Course
@@ -72,16 +72,14 @@ class Installation:
         self._tasks = self._connected(operations)
         self._opening = [self._connected(operations) for operations in opening]
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
-        several = len(self._executors) > 1
-        backlogs = {executor: Backlog() if several else None for executor in self._executors}
+        backlogs = backlogs_of(self._executors)
         self.places = {
             place: PlaceRun(
                 [task for task in self._tasks if task.operation.place == place],
                 [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
                 self.course,
                 self.numbers.telling(self._binder.turns[place]),
-                executors[place].time_commands,
-                backlogs[executors[place]],
+                executors[place].time_commands, backlogs.get(executors[place]),
             )
             for place in plan.places
         }

@@ -88,9 +88,10 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None
     """The generator writes another text for one configuration."""
 
     def generate(
-        program: Program, stage: Stage, configuration: kgt.Config | None = None
+        program: Program, stage: Stage, configuration: kgt.Config | None = None,
+        *, digests: bool = False,
     ) -> StageKernel:
-        kernel = kgt.generate(program, stage, configuration)
+        kernel = kgt.generate(program, stage, configuration, digests=digests)
         return replace(kernel, source=change(kernel.source)) if configuration == BAD else kernel
 
     monkeypatch.setattr(stage_kernel, "generate", generate)
@@ -158,9 +159,10 @@ def test_a_wrong_default_of_several_steps_is_found_on_a_large_box_too(
     executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def generate(
-        program: Program, stage: Stage, made: kgt.Config | None = None
+        program: Program, stage: Stage, made: kgt.Config | None = None,
+        *, digests: bool = False,
     ) -> StageKernel:
-        kernel = kgt.generate(program, stage, made)
+        kernel = kgt.generate(program, stage, made, digests=digests)
         source = kernel.source.replace("0.25f", "0.2f").replace("/ 4", "/ 5")
         assert source != kernel.source
         return replace(kernel, source=source)

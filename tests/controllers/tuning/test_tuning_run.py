@@ -150,9 +150,10 @@ def test_a_wrong_candidate_never_does_a_step(monkeypatch: pytest.MonkeyPatch) ->
     wrong: set[str] = set()
 
     def generate(
-        program: Program, stage: Stage, made: kgt.Config | None = None
+        program: Program, stage: Stage, made: kgt.Config | None = None,
+        *, digests: bool = False,
     ) -> StageKernel:
-        kernel = kgt.generate(program, stage, made)
+        kernel = kgt.generate(program, stage, made, digests=digests)
         if made is None or made.described() in default:
             return kernel
         wrong.add(made.described())
