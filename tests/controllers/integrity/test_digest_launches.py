@@ -215,7 +215,7 @@ RANKS = """
 import json, sys
 import numpy as np
 import controllers as ct
-from test_launches import heat
+from test_digest_launches import heat
 with ct.Computation(
     heat, (90, 70), boundary="periodic", u=lambda y, x: np.cos(y * x), digest_every=10,
     partition=sys.argv[1], places_per_controller=int(sys.argv[2]), dtype="float32",
