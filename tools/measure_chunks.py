@@ -7,7 +7,7 @@
 The fields together have `--times` the bytes of the cap.  A row for each number of steps per pass:
 what was chosen, seconds of a pass, bytes per second over the link both ways together, cells per
 second, and times the rate of single sweeps, and of the usual ones, on a field that fits under the
-cap.
+cap.  Below it what the report says of passes amid the run, without its begin and end.
 A small field is computed both ways before, whose bits have to be the same.
 """
 from __future__ import annotations
@@ -62,6 +62,7 @@ def main() -> None:
                 f"{moved.excess / moved.least:.1%}, {cells:.4g} cells/s, {cells / single:.2f} of "
                 f"single sweeps, {cells / usual:.2f} of the usual ones", flush=True,
             )  # fmt: skip
+            print(f"       amid the run: {run.report().pipeline}", flush=True)
 
 
 def program_of(case: str) -> Program:

@@ -13,12 +13,12 @@ import pyopencl as cl
 from controllers.executor.rect_copy import boxes_of, four_axes
 from controllers.kernel.build import Built, build
 from controllers.kgt.strategies.cell.config import work_sizes
-from controllers.kgt.text.fixed import fixed_source
+from controllers.kgt.text.fixed import UNSIGNED_TYPES, fixed_source
 from controllers.memory.tile import Linear
 from hitmap.strided import Strided
 
 # The OpenCL types that copies take cells as, by their size: bits are moved, not numbers.
-CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong", 16: "uint4"}
+CELL_TYPES = {**UNSIGNED_TYPES, 16: "uint4"}
 LEAST_RUN = 1 << 20     # bytes without a gap that a device's driver copies rather than a kernel
 MOST_PAIRS = 8      # of buffers, that copy_boxes.cl takes
 MOST_CELLS = 2**32 - 2**16  # of a pair, rounded up to work-groups

@@ -23,6 +23,7 @@ from hitmap.comm import Communicator
 
 HOST = -1       # in place of a place: fields that are looked at on the host
 
+
 class Digests:
     """Those of the fields of `engine`; what is needed for that is made once, and kept."""
 

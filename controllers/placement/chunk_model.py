@@ -102,10 +102,8 @@ def least_skewed(plan: Plan, placement: Placement, span: int, n_slots: int) -> i
 def depth_of(plan: Plan, span: int) -> int:
     """Rows that are kept for the next chunk, given a plan of single steps."""
     extensions = {field: plan.extension(field) for field in plan.program.dtypes}
-    return max(
-        Skew(plan.liveness, span, extensions, is_backward=is_backward).depth
-        for is_backward in (False, True) if not is_backward or len(plan.locations) > 1
-    )
+    ways = (False, True) if len(plan.locations) > 1 else (False,)
+    return max(Skew(plan.liveness, span, extensions, is_backward=way).depth for way in ways)
 
 
 def ends(plan: Plan, placement: Placement, span: int) -> tuple[int, int]:

@@ -125,7 +125,13 @@ def cuttings(
 
 
 def _spans(each: int, per_launch: int, most: int) -> Sequence[int]:
-    """Steps of a pass to choose from: multiples of `each`, and of what a launch best computes."""
+    """Steps of a pass to choose from: multiples of `each`, and of what a launch best computes.
+
+    >>> _spans(1, 12, 100)
+    [1, 2, 3, 4, 6, 8, 12, 24, 48, 96]
+    >>> _spans(4, 7, 20)
+    [4, 8, 12, 16, 20]
+    """
     every = sorted({*(span for span in SPANS if span < most), most})
     found = [span for span in every if not span % each] or [each]
     whole = [span for span in found if not span % per_launch]

@@ -42,9 +42,13 @@ class Skew:
     >>> from controllers.program.sweep import Sweep
     >>> mean = Stage("mean", {"u": (Read("u", (-2,)) + Read("u", (1,))) / 2}, ((-2, 1),))
     >>> domain = Shape((0,), (10,))
-    >>> skew = Skew(Liveness({"u": domain}, [Sweep.of(mean, Shape((2,), (9,)))]), 3, {"u": None})
+    >>> live = Liveness({"u": domain}, [Sweep.of(mean, Shape((2,), (9,)))])
+    >>> skew = Skew(live, 3, {"u": None})
     >>> [skew.lag(launch, 0) for launch in range(3)], skew.depth
     ([1, 3, 5], 7)
+    >>> skew = Skew(live, 3, {"u": None}, is_backward=True)
+    >>> [skew.lag(launch, 0) for launch in range(3)], skew.depth
+    ([2, 4, 6], 7)
     """
 
     def __init__(

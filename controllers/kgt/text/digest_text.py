@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from controllers.kgt.text.fixed import fixed_source
-
-TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}   # as wide as a cell
+from controllers.kgt.text.fixed import UNSIGNED_TYPES, fixed_source
 
 
 def digest_functions(dtype: np.dtype[Any], *, in_vectors: bool, ahead: bool = False) -> str:
@@ -24,7 +22,7 @@ def digest_functions(dtype: np.dtype[Any], *, in_vectors: bool, ahead: bool = Fa
     #define KGT_SIZE 4
     #define KGT_INFINITE 0x7
     """
-    macros = {"KGT_CELL": TYPES[dtype.itemsize], "KGT_SIZE": str(dtype.itemsize)}
+    macros = {"KGT_CELL": UNSIGNED_TYPES[dtype.itemsize], "KGT_SIZE": str(dtype.itemsize)}
     if dtype.kind == "f":
         infinite, nan = (dtype.type(one).view(f"u{dtype.itemsize}") for one in (np.inf, np.nan))
         macros |= {"KGT_INFINITE": f"{infinite:#x}UL", "KGT_NAN": f"{nan:#x}UL"}

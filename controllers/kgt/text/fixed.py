@@ -6,6 +6,9 @@ import importlib.resources
 from collections.abc import Mapping
 from functools import lru_cache
 
+# of OpenCL, by their bytes: for bits that are moved or looked at, not numbers
+UNSIGNED_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+
 
 @lru_cache
 def fixed_source(name: str) -> str:
