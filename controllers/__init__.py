@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
-    from controllers.pool.hybrid import hybrid, replicated, series
+    from controllers.pool.hybrid.hybrid import hybrid, replicated, series
     from controllers.pool.task import Task, task
     from controllers.pool.task_error import TaskError
     from controllers.pool.tasks import tasks
@@ -142,7 +142,7 @@ _HOMES = {
     "float64": "numpy",
     "gradient": "controllers.language.derivatives",
     "heun": "controllers.language.integrators",
-    "hybrid": "controllers.pool.hybrid",
+    "hybrid": "controllers.pool.hybrid.hybrid",
     "keep": "controllers.program.rule",
     "int16": "numpy",
     "int32": "numpy",
@@ -165,10 +165,10 @@ _HOMES = {
     "reference_steps": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
     "repeat": "controllers.language.step",
-    "replicated": "controllers.pool.hybrid",
+    "replicated": "controllers.pool.hybrid.hybrid",
     "rk3": "controllers.language.integrators",
     "steady": "controllers.language.steady",
-    "series": "controllers.pool.hybrid",
+    "series": "controllers.pool.hybrid.hybrid",
     "stencil_computation": "controllers.run.skeleton",
     "step": "controllers.language.step",
     "stored": "controllers.language.stored",

@@ -20,7 +20,7 @@ import numpy as np
 from controllers import Computation, Stencil
 from controllers.memory.ledger import parse_cap
 from controllers.plan import ChunkPlan, SkewedPlan
-from controllers.plan.chunk_size import traffic
+from controllers.plan.chunks.chunk_size import traffic
 from controllers.program.expression import Read
 from controllers.program.field import Field
 from controllers.program.program import Program

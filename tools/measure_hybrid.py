@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import controllers as ct
-from controllers.pool.choosing import usual
+from controllers.pool.hybrid.choosing import usual
 from controllers.pool.pool import Pool
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "wave_mesh.py"

@@ -28,7 +28,7 @@ import numpy as np
 from measure_tasks import TURNS, TURNS_EACH, WIDTH, Array, opened, turned_on_host
 
 import controllers as ct
-from controllers.pool.hybrid import Hybrid
+from controllers.pool.hybrid.hybrid import Hybrid
 from controllers.pool.pool import Pool
 
 N_ROWS = 64

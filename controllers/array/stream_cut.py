@@ -18,7 +18,7 @@ from controllers.memory.ledger import MemoryCapError, size, sizes
 from controllers.placement.capacity import nbytes_beside_tiles
 from controllers.placement.chunking import cut
 from controllers.placement.stream_size import Demand
-from controllers.plan.streams import StreamPlan
+from controllers.plan.chunks.streams import StreamPlan
 from controllers.program.items import items_of
 from controllers.program.program import Program
 from controllers.tuning.sizes import Size

@@ -21,8 +21,8 @@ from controllers.memory.tile import Tile
 from controllers.placement.placement import Placement, failing_together
 from controllers.placement.stream_size import Streamed
 from controllers.plan import TileKey
-from controllers.plan.chunks import SLOTS
-from controllers.plan.streams import StreamPlan
+from controllers.plan.chunks.chunks import SLOTS
+from controllers.plan.chunks.streams import StreamPlan
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.strided import Geometry

@@ -21,8 +21,8 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.own_kernel import as_planned, in_place
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.plan.paces import Steps
 from controllers.plan.rate import Rate
+from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
 from controllers.settings.execution import Execution
 from hitmap.comm import Communicator, SerialCommunicator

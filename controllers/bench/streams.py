@@ -24,7 +24,7 @@ from controllers.bench.stream_steps import StepSpeed, measured
 from controllers.device.event import Profile
 from controllers.engine import Runner
 from controllers.plan import Operation
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.report.table import format_table
 from controllers.space.workspace import Workspace
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The engine of fields that live on the host: it runs passes, and shorter ones as a run ends.
 
-A pass is a step of its plan (`plan/chunks.py`).  What is left of a run, less than a pass, is done
-by an engine of a pass of so many steps, in the same images and slots.
+A pass is a step of its plan (`plan/chunks/chunks.py`).  What is left of a run, less than a pass, is
+done by an engine of a pass of so many steps, in the same images and slots.
 """
 # docs/decisions/0064-chunks-are-places-in-slots.md
 from __future__ import annotations

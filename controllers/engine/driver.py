@@ -18,7 +18,7 @@ from controllers.engine.samples import Log, RunLog, by_step
 from controllers.engine.task import Task
 from controllers.memory.tile import Tile
 from controllers.plan.course import RunLaunches
-from controllers.plan.turned import taken_over
+from controllers.plan.rounds.turned import taken_over
 from controllers.process.waiter import PATIENCE_S
 
 Progress = Callable[[int, int], None]

@@ -16,7 +16,7 @@ from controllers.engine.looks import Looks, run_in_pieces
 from controllers.engine.samples import RunLog
 from controllers.plan import Operation
 from controllers.plan.course import RunLaunches
-from controllers.plan.paces import Pace, PacedOutline, shortened_pace
+from controllers.plan.rounds.paces import Pace, PacedOutline, shortened_pace
 
 
 class PacedEngine(Engine):

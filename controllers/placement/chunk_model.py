@@ -15,8 +15,8 @@ import numpy as np
 from controllers.executor.executor import Executor
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
-from controllers.plan.images import Images
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.images import Images
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.program.program import Program
 from controllers.program.skew import Skew
 from hitmap.shape import Shape

@@ -14,10 +14,10 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.chunk_model import ends, expected, least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
-from controllers.plan.chunk_margins import why_overlapped
-from controllers.plan.chunks import SLOTS
-from controllers.plan.images import Images
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.chunk_margins import why_overlapped
+from controllers.plan.chunks.chunks import SLOTS
+from controllers.plan.chunks.images import Images
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.program.maps import Here, Near
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from controllers.placement.temporal import thickest
 from controllers.plan import ChunkPlan, PacedPlan, Plan, RepeatedRounds, RoundPlan
-from controllers.plan.paces import Steps, pace_of
+from controllers.plan.rounds.paces import Steps, pace_of
 from controllers.program.program import Program
 from controllers.settings.execution import Execution
 from controllers.settings.launches import MOST_WIDTH

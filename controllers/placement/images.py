@@ -17,7 +17,7 @@ from controllers.memory.ledger import HOST_ENVIRONMENT, MemoryCapError, cap_for,
 from controllers.memory.scratch_file import whole_pages
 from controllers.placement.placement import failing_together
 from controllers.plan import ChunkPlan
-from controllers.plan.images import Images
+from controllers.plan.chunks.images import Images
 from controllers.settings.execution import Execution
 from hitmap.comm import Communicator, node_ranks
 

@@ -17,7 +17,7 @@ from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.own_kernel import check_mirrors, declared_steps
 from controllers.plan import Plan
-from controllers.plan.paces import Steps
+from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine, without_folds
 from controllers.program.sweep import Sweep

@@ -101,7 +101,7 @@ class Job:
     rows: tuple[int, int] | None = None
     replicas: dict[Any, Any] | None = None
     sent = False
-    outcome: Any = None     # of controllers.pool.outcome, which knows of jobs
+    outcome: Any = None     # of controllers.pool.hybrid.outcome, which knows of jobs
     taken: Taken | None = None
     launched: Launched | None = None
     moved_s = took_s = seconds = start_s = end_s = rank_s = 0.0

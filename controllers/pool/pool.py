@@ -18,15 +18,15 @@ from typing import Any
 from controllers.estimates.estimates import Estimates
 from controllers.pool import order
 from controllers.pool.chunks import by_rows, pairwise
-from controllers.pool.composites import Composite, Composites
 from controllers.pool.crew import Crew
 from controllers.pool.data import Touch
-from controllers.pool.device_side import DeviceSide
 from controllers.pool.forecast import Forecast
-from controllers.pool.hybrid import Hybrid, Replicated, Series
+from controllers.pool.hybrid.composites import Composite, Composites
+from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, future_of, tell
-from controllers.pool.opening import opened
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
+from controllers.pool.side.device_side import DeviceSide
+from controllers.pool.side.opening import opened
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 from controllers.pool.task_error import TaskError

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from controllers.memory.ledger import size
 from controllers.plan import ChunkPlan, PartedChunks, SkewedPlan
-from controllers.plan.chunk_size import traffic, traffic_of
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.chunk_size import traffic, traffic_of
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.report.duration import duration
 from controllers.report.images import images_text
 from hitmap.shape import Shape

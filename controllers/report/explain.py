@@ -13,8 +13,8 @@ from typing import TypeVar
 from controllers.kernel.configuration import KernelUse
 from controllers.kgt.text.comment import cost
 from controllers.plan import ChunkPlan, PartedChunks, Plan
+from controllers.plan.chunks.needed import cells_needed
 from controllers.plan.folding import needed
-from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula

@@ -11,7 +11,7 @@ from controllers.device.event import Profile
 from controllers.engine import Engine, Runner
 from controllers.executor.executor import Executor
 from controllers.plan import Operation, Plan
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.report.duration import duration
 
 PASSES = 4      # that are looked at, in a run of the engine, at its end

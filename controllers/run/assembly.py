@@ -39,7 +39,7 @@ from controllers.placement.placement import (
 from controllers.placement.places import divide
 from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
 from controllers.plan import Plan, TileKey
-from controllers.plan.paces import Steps
+from controllers.plan.rounds.paces import Steps
 from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.bound import relay_of

@@ -21,7 +21,7 @@ from controllers.placement.placement import Placement, failing_together
 from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
 from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
 from controllers.plan.folding import needed
-from controllers.plan.paces import Steps
+from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
 from controllers.program.segments import has_parts
 from controllers.program.steps import can_combine

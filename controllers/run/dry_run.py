@@ -22,8 +22,8 @@ from controllers.placement.halo_width import fixed_width, plan_of_width
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.plan.needed import cells_needed
-from controllers.plan.paces import Steps
+from controllers.plan.chunks.needed import cells_needed
+from controllers.plan.rounds.paces import Steps
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.report.explain import explain
 from controllers.settings.arrangement import arranged, is_open

@@ -31,7 +31,7 @@ from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.plan.paces import Steps
+from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine, without_folds
 from controllers.program.sweep import Sweep

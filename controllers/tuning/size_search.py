@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from controllers.plan.pipeline import Kind
+from controllers.plan.chunks.pipeline import Kind
 
 BETTER = 0.01       # of the time has to be saved to go on from there
 FLAT = 0.03         # where a notch costs no more than that, the ones after it are looked at, too

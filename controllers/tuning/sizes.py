@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from controllers.plan.pipeline import Kind
+from controllers.plan.chunks.pipeline import Kind
 from controllers.tuning.size_search import Point, SizeSearch
 from hitmap.comm import Communicator
 

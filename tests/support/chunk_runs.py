@@ -12,7 +12,7 @@ from controllers.engine import ChunkEngine, Engine, RepeatingEngine
 from controllers.executor.executor import Executor
 from controllers.placement.halo_width import replanned_pass
 from controllers.plan import ChunkPlan, Location, PartedChunks, SkewedPlan
-from controllers.plan.chunk_margins import why_overlapped
+from controllers.plan.chunks.chunk_margins import why_overlapped
 from controllers.plan.folding import needed
 from controllers.program.program import Program
 from hitmap import Layout

@@ -11,8 +11,8 @@ import numpy as np
 from random_tasks import Graph
 
 import controllers as ct
-from controllers.pool import sides
-from controllers.pool.hybrid import Part
+from controllers.pool.hybrid import sides
+from controllers.pool.hybrid.hybrid import Part
 
 MOST_SIDES = 3
 

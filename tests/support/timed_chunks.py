@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from controllers.plan.pipeline import Kind, Pipeline
+from controllers.plan.chunks.pipeline import Kind, Pipeline
 
 SPANS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 PASSES = 4

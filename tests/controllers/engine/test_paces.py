@@ -21,7 +21,7 @@ from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.placement.halo_width import plan_of_width, replanned
 from controllers.plan import ExchangeWay, Location, PacedPlan, Plan, RoundPlan
-from controllers.plan.paces import pace_of, shortened_pace
+from controllers.plan.rounds.paces import pace_of, shortened_pace
 from controllers.program.reference import reference_run
 from hitmap import SerialCommunicator
 

@@ -16,8 +16,8 @@ from controllers.placement.chunking import SPANS, WORTH, Cutting, cuttings
 from controllers.placement.far import FarDevice, FarExecutor
 from controllers.placement.placement import Placement
 from controllers.plan import Location, Plan
-from controllers.plan.chunks import SLOTS
-from controllers.plan.images import IN_MEMORY
+from controllers.plan.chunks.chunks import SLOTS
+from controllers.plan.chunks.images import IN_MEMORY
 from controllers.program.expression import Read
 from controllers.program.field import Field
 from controllers.program.program import Program

@@ -12,7 +12,7 @@ from sample import sample
 
 from controllers import Stencil
 from controllers.plan import ChunkPlan, Location, SkewedPlan
-from controllers.plan.chunk_margins import why_overlapped
+from controllers.plan.chunks.chunk_margins import why_overlapped
 from controllers.program.reference import reference_run
 from hitmap import Layout, Shape
 
@@ -55,7 +55,7 @@ def test_random_boundaries_give_the_bits_of_the_reference(number: int) -> None:
 def test_without_the_messages_bits_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulation begins with numbers that no field has."""
     monkeypatch.setattr(
-        "controllers.plan.chunk_recording.record_messages", lambda *_, **__: None
+        "controllers.plan.chunks.chunk_recording.record_messages", lambda *_, **__: None
     )
     failed = 0
     for number in PROGRAMS[:12]:

@@ -14,8 +14,8 @@ from sample import sample
 
 from controllers import Stencil
 from controllers.plan import ChunkPlan, Location, Operation, SkewedPlan, TileKey
-from controllers.plan.chunk_margins import why_overlapped
-from controllers.plan.chunk_size import traffic
+from controllers.plan.chunks.chunk_margins import why_overlapped
+from controllers.plan.chunks.chunk_size import traffic
 from controllers.program.sweep import Version
 from hitmap import Layout, Region, Shape
 

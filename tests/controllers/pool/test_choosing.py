@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from controllers.pool.choosing import Counts, chosen
-from controllers.pool.division import divided, end_of
+from controllers.pool.hybrid.choosing import Counts, chosen
+from controllers.pool.hybrid.division import divided, end_of
 
 NEAR = 1.03     # times the time of the best division
 SOON = 60       # executions

@@ -21,11 +21,11 @@ from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Data
 from controllers.pool.forecast import Forecast
-from controllers.pool.host_side import HostSide
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
 from controllers.pool.pool import Pool
+from controllers.pool.side.host_side import HostSide
 from controllers.pool.way import Way
 from hitmap.comm import SerialCommunicator
 

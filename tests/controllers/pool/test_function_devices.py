@@ -23,11 +23,11 @@ from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
 from controllers.pool.budget import Budget, Claim
 from controllers.pool.forecast import Forecast
-from controllers.pool.host_side import HostSide
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
 from controllers.pool.share import Share
+from controllers.pool.side.host_side import HostSide
 from controllers.pool.way import Way
 from controllers.pool.ways import Ways
 from hitmap.comm import SerialCommunicator

@@ -10,7 +10,7 @@ import pytest
 from sample import sample
 
 import controllers as ct
-from controllers.pool.hybrid import Part
+from controllers.pool.hybrid.hybrid import Part
 from controllers.pool.pool import Pool
 
 SHARES = [[1, 1, 1], [0, 3, 1], [5, 1, 0], [0, 0, 1], [1, 0, 0], None]

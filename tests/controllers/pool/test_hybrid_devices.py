@@ -10,9 +10,9 @@ import pytest
 
 import controllers as ct
 from controllers.pool.device_count import DeviceCount
-from controllers.pool.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
+from controllers.pool.side.host_side import HostSide
 from controllers.pool.way import Way
 
 N_ROWS = 128

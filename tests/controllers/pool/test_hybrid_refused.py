@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import controllers as ct
-from controllers.pool.division import divided
+from controllers.pool.hybrid.division import divided
 
 
 def copy(new: Any, old: Any, factor: float = 1) -> None:

@@ -17,9 +17,9 @@ import controllers as ct
 from controllers.arbiter import Arbiter, Want, node_cores
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
-from controllers.pool import tails
+from controllers.pool.hybrid import tails
+from controllers.pool.hybrid.sums import Sums
 from controllers.pool.pool import Pool
-from controllers.pool.sums import Sums
 from controllers.pool.way import Way
 from controllers.pool.ways import Ways
 from hitmap.comm import SerialCommunicator

@@ -12,7 +12,7 @@ import controllers as ct
 from controllers.device import Device
 from controllers.device.assignment import open_parts
 from controllers.device.listing import devices
-from controllers.pool import opening
+from controllers.pool.side import opening
 
 SOON_S = 120    # a limit that only a deadlock reaches
 

@@ -20,9 +20,9 @@ from controllers.arbiter import Arbiter, Want, node_cores, unit_of
 from controllers.device import reference_device
 from controllers.pool import crew, share
 from controllers.pool.budget import Got
-from controllers.pool.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
+from controllers.pool.side.host_side import HostSide
 from controllers.pool.way import Way
 from hitmap.comm import SerialCommunicator
 
@@ -183,7 +183,7 @@ import controllers as ct
 from controllers.arbiter import Arbiter, Want, node_cores, unit_of
 from controllers.device import reference_device
 from controllers.pool import crew, share
-from controllers.pool.host_side import HostSide
+from controllers.pool.side.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
 from hitmap.comm import SerialCommunicator

@@ -13,7 +13,7 @@ from controllers.language.weights import Stencil
 from controllers.placement.halo_width import plan_of_width
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.plan.paces import Steps
+from controllers.plan.rounds.paces import Steps
 from controllers.program.boundary import Boundary
 from controllers.program.expression import Constant, Expression, Index, Read, where
 from controllers.program.fold import Fold

@@ -14,8 +14,8 @@ import pytest
 from controllers import Computation, Stencil
 from controllers.placement.chunk_model import DISK, disk_nbytes
 from controllers.plan import ChunkPlan, Location, Plan, SkewedPlan
-from controllers.plan.images import Images
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.images import Images
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.report.pipeline import PASSES, PipelineLog, PipelineReport
 from hitmap import Layout, Shape
 

@@ -19,7 +19,7 @@ from controllers.memory.ledger import Ledger
 from controllers.placement.chunk_model import least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import ChunkPlan, Location, Plan, SkewedPlan
-from controllers.plan.chunk_size import traffic
+from controllers.plan.chunks.chunk_size import traffic
 from hitmap import Layout, Shape
 
 CROSS = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")

@@ -9,7 +9,7 @@ import pytest
 from sample import sample
 from timed_chunks import SPANS, Machine, made_machine
 
-from controllers.plan.pipeline import Kind
+from controllers.plan.chunks.pipeline import Kind
 from controllers.tuning.size_grid import SLOTS, TIMES, SizeGrid
 from controllers.tuning.size_search import NOTCHES, Point, SizeSearch
 from controllers.tuning.sizes import Size

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from controllers.plan.pipeline import Pipeline
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.tuning.sizes import (
     LONG_S,
     SHARE,

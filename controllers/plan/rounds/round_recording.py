@@ -16,7 +16,7 @@ from controllers.plan.recording import (
     record_fill,
     record_launches,
 )
-from controllers.plan.rounds import RoundOutline
+from controllers.plan.rounds.rounds import RoundOutline
 from controllers.program.sweep import Version
 
 

@@ -10,11 +10,11 @@ from controllers.arbiter import OwnedNodes, unit_of
 from controllers.device.device import Device
 from controllers.device.selection import check_selectors
 from controllers.placement.placement import assigned_devices, failing_together
-from controllers.pool.device_side import DeviceSide
-from controllers.pool.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
 from controllers.pool.share import Share
+from controllers.pool.side.device_side import DeviceSide
+from controllers.pool.side.host_side import HostSide
 from hitmap.argument import whole
 from hitmap.comm import Communicator, node_ranks
 

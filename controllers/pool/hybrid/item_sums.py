@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from controllers.controller.access import ArrayAccess
 from controllers.language.each import Each
-from controllers.pool.hybrid import Hybrid
-from controllers.pool.items import summed_dtype, words_shape
+from controllers.pool.hybrid.hybrid import Hybrid
+from controllers.pool.hybrid.own_arrays import OwnArrays
+from controllers.pool.hybrid.part_jobs import PartJobs
 from controllers.pool.job import Job
-from controllers.pool.own_arrays import OwnArrays
-from controllers.pool.part_jobs import PartJobs
+from controllers.pool.side.items import summed_dtype, words_shape
 from controllers.pool.task import Task
 from controllers.pool.way import Way
 from controllers.program.accumulator import Accumulator

@@ -2,10 +2,10 @@
 """Plans of skewed chunks, with what is recorded of them."""
 from __future__ import annotations
 
-from controllers.plan.chunk_recording import record_pass
+from controllers.plan.chunks.chunk_recording import record_pass
+from controllers.plan.chunks.skew_recording import bring, take
+from controllers.plan.chunks.skewed import SkewedOutline
 from controllers.plan.recorder import Recorder
-from controllers.plan.skew_recording import bring, take
-from controllers.plan.skewed import SkewedOutline
 
 
 class SkewedPlan(SkewedOutline):

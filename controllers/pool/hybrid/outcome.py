@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.estimates.task_key import Case, TaskKey
-from controllers.pool.choosing import Counts
 from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid.choosing import Counts
 from controllers.pool.job import Job
 
 

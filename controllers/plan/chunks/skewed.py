@@ -3,9 +3,9 @@
 
 The chunks of a device pass through one *window* of its memory in order, from the lowest rows to the
 highest, or the other way; where others have rows between, it begins anew: each *run* of chunks that
-follow one another (`plan/chunk_runs.py`) is by itself.  Each launch lags behind the one before it
-(`program/skew.py`); the rows that the next chunk needs of all buffers, its *edge*, stay in the
-window and are moved within it.
+follow one another (`plan/chunks/chunk_runs.py`) is by itself.  Each launch lags behind the one
+before it (`program/skew.py`); the rows that the next chunk needs of all buffers, its *edge*, stay
+in the window and are moved within it.
 Rows come to a *parcel* beside the window, and leave it in another one, while it is computed.  All
 that a device computes has margins: towards rows of other devices, and beyond ends of rings.
 """
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 
-from controllers.plan.chunk_plan import ChunkPlan
-from controllers.plan.chunk_runs import is_backward, kept, runs_of
+from controllers.plan.chunks.chunk_plan import ChunkPlan
+from controllers.plan.chunks.chunk_runs import is_backward, kept, runs_of
 from controllers.plan.field_layouts import alike
 from controllers.plan.operation import Parcel, RoomKey, SlotKey, TileKey
 from controllers.program.rounds import Round

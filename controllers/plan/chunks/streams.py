@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Plans of arrays that live on the host and pass through their devices in chunks of rows.
 
-As in a plan of chunks (`plan/chunks.py`) a chunk is a place whose tiles lie in slots for a while,
-but nothing is computed twice: one sweep reads rows, writes rows, and reads other arrays as a whole,
-which stay on the device.  Arrays have one image each, as no chunk reads what another one writes.
+As in a plan of chunks (`plan/chunks/chunks.py`) a chunk is a place whose tiles lie in slots for a
+while, but nothing is computed twice: one sweep reads rows, writes rows, and reads other arrays as a
+whole, which stay on the device. Arrays have one image each, as no chunk reads what another one
+writes.
 """
 # docs/decisions/0067-calls-pass-through-in-chunks.md
 from __future__ import annotations

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from controllers.plan.chunk_messages import record_arrival
+from controllers.plan.chunks.chunk_messages import record_arrival
+from controllers.plan.chunks.skewed import SkewedOutline
 from controllers.plan.operation import MemoryCells
 from controllers.plan.recorder import Recorder
-from controllers.plan.skewed import SkewedOutline
 from controllers.program.sweep import Version
 from hitmap.shape import Shape
 

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from controllers.controller.access import ArrayAccess
 from controllers.pool.cut import array_of, check_written
-from controllers.pool.hybrid import Hybrid, Series, Where
+from controllers.pool.hybrid.hybrid import Hybrid, Series, Where
+from controllers.pool.hybrid.own_arrays import OwnArrays
+from controllers.pool.hybrid.part_jobs import PartJobs
+from controllers.pool.hybrid.sides import Side, Sides
+from controllers.pool.hybrid.sums import Sums
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
-from controllers.pool.own_arrays import OwnArrays
-from controllers.pool.part_jobs import PartJobs
-from controllers.pool.sides import Side, Sides
-from controllers.pool.sums import Sums
 from controllers.pool.variant import HOST
 from controllers.pool.way import Way
 

@@ -10,11 +10,11 @@ from controllers.device.device import reference_device
 from controllers.executor.reference import ReferenceExecutor
 from controllers.language.each import Each
 from controllers.memory.tile import Tile
-from controllers.pool.given import argument, named_tiles, numbers_of
-from controllers.pool.items import ItemLaunch
 from controllers.pool.job import Job
 from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.side.given import argument, named_tiles, numbers_of
+from controllers.pool.side.items import ItemLaunch
 from hitmap.strided import Geometry
 
 _NONE = frozenset[str]()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.plan.chunks import ChunkOutline
+from controllers.plan.chunks.chunks import ChunkOutline
 from controllers.program.steps import own_reach
 from controllers.program.sweep import Sweep, Version
 from hitmap.region import Region

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.pool.hybrid import Hybrid, Series
+from controllers.pool.hybrid.hybrid import Hybrid, Series
 
 
 class OwnArrays:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from controllers.pool.division import LEAST_GAIN
+from controllers.pool.hybrid.division import LEAST_GAIN
 
 ENOUGH = 3          # executions of a division, of which some may have been disturbed
 LOOK = 0.5          # what is foreseen to be so much worse than the best one is looked at

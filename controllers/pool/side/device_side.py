@@ -15,13 +15,13 @@ from controllers.kernel.variant import Kernel
 from controllers.language.each import Each
 from controllers.memory.tile import Tile
 from controllers.pool.data import Datum
-from controllers.pool.given import named_tiles, numbers_of
-from controllers.pool.items import ItemLaunch
 from controllers.pool.job import Job
-from controllers.pool.known_launches import KnownLaunches, TilesInPlace
 from controllers.pool.launched import KernelLaunch, Launch, Launched
 from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.side.given import named_tiles, numbers_of
+from controllers.pool.side.items import ItemLaunch
+from controllers.pool.side.known_launches import KnownLaunches, TilesInPlace
 from hitmap.shape import Shape
 
 

@@ -13,18 +13,18 @@ from typing import Any, TypeAlias, Union
 
 from controllers.pool.cut import Cut
 from controllers.pool.forecast import Forecast
-from controllers.pool.hybrid import Hybrid, Replicated, Series
-from controllers.pool.item_sums import ItemSums
+from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
+from controllers.pool.hybrid.item_sums import ItemSums
+from controllers.pool.hybrid.own_arrays import OwnArrays
+from controllers.pool.hybrid.part_jobs import Enter, PartJobs, check_apart
+from controllers.pool.hybrid.sides import Side, Sides
+from controllers.pool.hybrid.splitting import Splitting
+from controllers.pool.hybrid.summing import Summing
+from controllers.pool.hybrid.tails import parts_of
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
 from controllers.pool.memories import Memories, Replicas
-from controllers.pool.own_arrays import OwnArrays
-from controllers.pool.part_jobs import Enter, PartJobs, check_apart
 from controllers.pool.share import Share
-from controllers.pool.sides import Side, Sides
-from controllers.pool.splitting import Splitting
 from controllers.pool.submissions import Submissions
-from controllers.pool.summing import Summing
-from controllers.pool.tails import parts_of
 from controllers.pool.task import Task
 from hitmap.region import Region
 

@@ -4,8 +4,8 @@
 A chunk is a place whose tiles are in the device's memory for a while: in a *slot*, through which
 the chunks of a controller pass in turn.  A step of the plan is a *pass*: each chunk is uploaded
 with a margin as wide as several launches reach, these are computed on boxes that shrink, as in a
-round (`plan/rounds.py`), and what the chunk owns is downloaded.  Of a field that changes the host
-has two images, as chunks read around themselves what others have not written over yet.
+round (`plan/rounds/rounds.py`), and what the chunk owns is downloaded.  Of a field that changes the
+host has two images, as chunks read around themselves what others have not written over yet.
 """
 # docs/decisions/0064-chunks-are-places-in-slots.md
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any
 
+from controllers.plan.chunks.images import IN_MEMORY, Images
+from controllers.plan.chunks.pipeline import Pipeline
 from controllers.plan.folding import needed
-from controllers.plan.images import IN_MEMORY, Images
 from controllers.plan.memory import PlanMemory
 from controllers.plan.operation import Location, RoomKey, SlotKey, StagingKey, TileKey
-from controllers.plan.pipeline import Pipeline
-from controllers.plan.rounds import RoundOutline
+from controllers.plan.rounds.rounds import RoundOutline
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
 from hitmap.halo import HaloPattern

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, Union
 
 from controllers.plan.operation import TileKey
-from controllers.plan.rounds import RoundOutline
+from controllers.plan.rounds.rounds import RoundOutline
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
 from hitmap.cut import split_even

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from controllers.plan.bundle import Bundle
-from controllers.plan.chunks import ChunkOutline
+from controllers.plan.chunks.chunks import ChunkOutline
 from controllers.plan.operation import MemoryCells, SlotKey, StagingKey, Transfer
 from controllers.plan.recorder import Recorder
 from hitmap.message import Message

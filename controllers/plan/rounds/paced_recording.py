@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controllers.plan.folding import record_occasional
-from controllers.plan.paces import PacedOutline
 from controllers.plan.recorder import Recorder
 from controllers.plan.recording import (
     bundles_with,
@@ -12,7 +11,8 @@ from controllers.plan.recording import (
     record_launch,
     record_launches,
 )
-from controllers.plan.round_recording import fill_before, fill_first, outside_first
+from controllers.plan.rounds.paces import PacedOutline
+from controllers.plan.rounds.round_recording import fill_before, fill_first, outside_first
 from controllers.program.sweep import Version
 
 _ALL = (0,)     # several time steps are those of a single sweep

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from controllers.plan.chunk_messages import record_arrival, record_messages
-from controllers.plan.chunks import ChunkOutline
+from controllers.plan.chunks.chunk_messages import record_arrival, record_messages
+from controllers.plan.chunks.chunks import ChunkOutline
 from controllers.plan.folding import record_folds, record_occasional
 from controllers.plan.operation import MemoryCells, TileKey
 from controllers.plan.recorder import Recorder

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from controllers.pool.data import Touch
-from controllers.pool.given import argument
-from controllers.pool.hybrid import Hybrid, Part
+from controllers.pool.hybrid.hybrid import Hybrid, Part
+from controllers.pool.hybrid.part_jobs import check_apart
 from controllers.pool.job import Job, Owner, future_of
 from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
-from controllers.pool.part_jobs import check_apart
+from controllers.pool.side.given import argument
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 from hitmap.argument import sequence

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from controllers.plan.chunk_margins import why_overlapped
-from controllers.plan.chunk_plan import ChunkPlan
+from controllers.plan.chunks.chunk_margins import why_overlapped
+from controllers.plan.chunks.chunk_plan import ChunkPlan
+from controllers.plan.chunks.skewed_plan import SkewedPlan
 from controllers.plan.folding import needed
 from controllers.plan.memory import PlanMemory
 from controllers.plan.operation import Memory
 from controllers.plan.plan import Part, Plan
 from controllers.plan.recorder import Recorder
-from controllers.plan.skewed_plan import SkewedPlan
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
 from controllers.program.segments import segments, why_not_divided

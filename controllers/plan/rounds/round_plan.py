@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from controllers.plan.paced_recording import record_paced_step
-from controllers.plan.paces import PacedOutline
 from controllers.plan.plan import Plan
 from controllers.plan.recorder import Recorder
-from controllers.plan.round_recording import record_round_opening, record_round_step
-from controllers.plan.rounds import RoundOutline
+from controllers.plan.rounds.paced_recording import record_paced_step
+from controllers.plan.rounds.paces import PacedOutline
+from controllers.plan.rounds.round_recording import record_round_opening, record_round_step
+from controllers.plan.rounds.rounds import RoundOutline
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
 from hitmap.shape import Shape

@@ -2,9 +2,9 @@
 """Plans of fields that live on the host and pass through their devices in chunks."""
 from __future__ import annotations
 
-from controllers.plan.chunk_messages import record_messages
-from controllers.plan.chunk_recording import download, record_pass, upload
-from controllers.plan.chunks import ChunkOutline
+from controllers.plan.chunks.chunk_messages import record_messages
+from controllers.plan.chunks.chunk_recording import download, record_pass, upload
+from controllers.plan.chunks.chunks import ChunkOutline
 from controllers.plan.recorder import Recorder
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from controllers.estimates.task_key import TaskKey
-from controllers.pool.choosing import Counts, chosen
 from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
-from controllers.pool.division import LEAST_GAIN, End, divided, end_of, longest
 from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid.choosing import Counts, chosen
+from controllers.pool.hybrid.division import LEAST_GAIN, End, divided, end_of, longest
+from controllers.pool.hybrid.outcome import Outcomes
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.newest import HOST_MEMORY
-from controllers.pool.outcome import Outcomes
 from controllers.pool.share import Share
 from controllers.pool.way import Way
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.plan.chunks import ChunkOutline
+from controllers.plan.chunks.chunks import ChunkOutline
 from controllers.program.sweep import Version
 from hitmap.region import Region
 from hitmap.shape import Shape

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What the host and a device do with a job: memories, moves of cells, launches."""
