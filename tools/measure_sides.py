@@ -25,13 +25,13 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # cores are the pool's
 
 import numpy as np
-from measure_tasks import TURNS, TURNS_EACH, WIDTH, Array, opened, turned_on_host
+from measure_tasks import TURNS, WIDTH, Array, opened, turned_on_host
 
 import controllers as ct
 from controllers.pool.hybrid.hybrid import Hybrid
 from controllers.pool.pool import Pool
 
-N_ROWS = 64
+N_ROWS = 512        # many for each core
 WARM = 24       # until shares are found, and times are seldom fitted anew
 
 
@@ -82,12 +82,11 @@ class Work:
                 self.start = self._all[0].start
 
             def wait(self) -> float:
-                begin_s = time.perf_counter()
                 for one in self._all:
                     one.wait()
                 low, high = self._job.rows or (0, N_ROWS)
                 work.wait(number, high - low)
-                return time.perf_counter() - begin_s
+                return (time.perf_counter_ns() - self.start) / 1e9
 
         side._launched, side.begin = Delayed, lambda job: False
 
@@ -100,7 +99,7 @@ class Work:
         """Seconds; each task has cells of its own, or they would move from side to side."""
         x = self._arrays.setdefault(id(task), self._x.copy())
         begin_s = time.perf_counter()
-        error = pool.submit(task, x, TURNS_EACH, again, on_host, 0).exception()
+        error = pool.submit(task, x, 1, again, on_host, 0).exception()
         assert error is None, error
         took_s = time.perf_counter() - begin_s
         pool._share.rest()      # or the other pool would leave alone what this one has leased

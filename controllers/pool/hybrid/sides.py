@@ -13,6 +13,7 @@ from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.choosing import Counts, chosen
 from controllers.pool.hybrid.division import LEAST_GAIN, End, divided, end_of, longest
 from controllers.pool.hybrid.outcome import Outcomes
+from controllers.pool.hybrid.tries import Tries
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.newest import HOST_MEMORY
@@ -43,6 +44,7 @@ class Sides:
     def __init__(self, forecast: Forecast, share: Share) -> None:
         self._forecast, self._share = forecast, share
         self._known: dict[tuple[object, ...], list[int]] = {}
+        self._tries = Tries()
         self._tables: dict[object, tuple[int, list[float] | None]] = {}
 
     def of(
@@ -140,7 +142,8 @@ class Sides:
         """
         key = *((side.way, side.cores, side.n_jobs) for side in sides), n
         best = divided(ends, n, floor_s)
-        found = self._tried(sides, list(best))
+        is_new = [self._forecast.is_new(side.way) for side in sides]
+        found = self._tries.counts(key, ends, best, is_new)
         if found == best and len(sides) > 1 and end_of(ends, best) < float("inf"):
             found = self._chosen(key, ends, best, floor_s, outcomes, waits)
         if len(self._known) >= MOST_TABLES:
@@ -189,15 +192,6 @@ class Sides:
     def _wait_s(self, side: Side, ready_s: float) -> float:
         """For how long it is busy."""
         return self._forecast.start_s(side.way.lane, side.cores, ready_s, side.taken) - ready_s
-
-    def _tried(self, sides: Sequence[Side], counts: list[int]) -> list[int]:
-        """The counts, with a unit of who has most for each side that might have been unlucky."""
-        for number, side in enumerate(sides):
-            most = max(range(len(counts)), key=counts.__getitem__)
-            if counts[number] == 0 and counts[most] > 1 and self._forecast.is_new(side.way):
-                counts[most] -= 1
-                counts[number] = 1
-        return counts
 
     def seconds(self, job: Job) -> float:
         """How long a job with one way takes, with what its lane needs beside it, if known, or 0."""

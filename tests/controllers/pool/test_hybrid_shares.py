@@ -212,6 +212,20 @@ def test_a_side_that_was_slow_by_chance_is_tried_again(n_slow: int, rows: int) -
         assert sides.counts(of, ends, N_ROWS, None) == [rows, N_ROWS - rows]
 
 
+def test_a_side_that_was_left_out_for_long_is_tried_again() -> None:
+    ends = [lambda first, last, s=s: s * (last - first) for s in (99.0, 1.0)]
+    with known(99.0, 1.0) as pool:
+        sides = pool._composites._sides
+        of = sides.of(Ways(pool._lanes).of(mark, (), has_futures=False), 1.0)
+        assert not any(map(pool._forecast.is_new, [one.way for one in of]))
+        host = [sides.counts(of, ends, N_ROWS, None)[0] for _ in range(6)]
+        assert host == [0, 0, 0, 1, 1, 1], "a row is foreseen to take less than all others"
+        ends[0] = lambda first, last: 3.0 * (last - first)
+        assert sides.counts(of, ends, N_ROWS, None) == [32, 96]
+        ends[0] = lambda first, last: 999.0 * (last - first)
+        assert not any(sides.counts(of, ends, N_ROWS, None)[0] for _ in range(9)), "it would wait"
+
+
 def test_rows_that_are_where_they_are_needed_are_foreseen_to_cost_nothing() -> None:
     y = np.zeros((N_ROWS, WIDTH))
     with known(1.0, 1.0, zero_copy=False) as pool:
