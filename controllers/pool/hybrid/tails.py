@@ -12,14 +12,16 @@ from controllers.estimates.estimate import Estimate
 
 LEAST_PART_S = 2e-3     # for each part that is cut off: a tenth of that is spent on it, at most
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
-MOST_PARTS = 5
+MOST_PARTS = 5          # of the share of a worker ...
+MOST_TAILS = 8          # ... and of all workers, beside their first parts
 
 
 def parts_of(n_rows: int, n_jobs: int, known: Estimate | None) -> list[tuple[int, int]]:
     """From which row to before which one, of n rows that `n_jobs` workers do at once.
 
     known: how long that takes, if anything is.  Parts are dispatched one by one, so that those of
-    many workers have to be longer.
+    many workers have to be longer, and few: another side that takes them one by one holds the
+    interpreter's lock meanwhile, for which all of them wait.
 
     >>> parts_of(64, 1, Estimate.about(1.0, 0.5, "history"))
     [(0, 32), (32, 48), (48, 56), (56, 60), (60, 64)]
@@ -34,7 +36,8 @@ def parts_of(n_rows: int, n_jobs: int, known: Estimate | None) -> list[tuple[int
         tail, least = min(MOST_TAIL, 2 * (known.most_s / known.seconds - 1)), n_jobs * LEAST_PART_S
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
-            while len(pieces) < MOST_PARTS and pieces[-1] * known.seconds >= 2 * least:
+            n_pieces = min(MOST_PARTS, max(2, 1 + MOST_TAILS // n_jobs))
+            while len(pieces) < n_pieces and pieces[-1] * known.seconds >= 2 * least:
                 pieces[-1:] = [pieces[-1] / 2] * 2
     upto = [0.0, *accumulate(piece / n_jobs for piece in pieces for _ in range(n_jobs))]
     rows = [round(n_rows * part) for part in upto]

@@ -25,7 +25,8 @@ class Tries:
         """The best counts, or with units of who has most for sides that are tried.
 
         A side that is new gets one.  One that has got nothing for 4, 8, 16 ... times gets what is
-        foreseen to take half as long as the whole, so that more is known then.
+        foreseen to take half as long as the whole, so that more is known then; the first time at
+        least one, if that is over in time should it take as long as one of all that it is given.
 
         >>> tries, ends = Tries(), [lambda a, b: 1.0 * (b - a), lambda a, b: 16.0 * (b - a)]
         >>> [tries.counts("it", ends, (64, 0), [False, False])[1] for _ in range(8)]
@@ -44,6 +45,8 @@ class Tries:
             if not n_units and _is_turn(left_out[number]):
                 fits = [ends[number](0, k) <= whole_s / 2 for k in range(1, found[most])]
                 n_units = sum(fits) or int(ends[number](0, 1) <= whole_s)
+                if left_out[number] == FIRST_TURN and not n_units:
+                    n_units = int(ends[number](0, sum(best)) / sum(best) <= whole_s)
             found[most] -= n_units
             found[number] = n_units
         return found
