@@ -25,7 +25,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), sample([(number, kind) for number in range(24) for kind in KINDS], 11)
+    ("number", "kind"), sample([(number, kind) for number in range(36) for kind in KINDS], 11)
 )
 def test_devices_may_run_at_any_time(number: int, kind: str) -> None:
     case, rng = KINDS[kind](number), random.Random(number)
