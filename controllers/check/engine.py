@@ -150,8 +150,10 @@ class CheckedEngine(Engine):
         return _Watched(operation, monitor.move(operation, command), monitor)
 
     def _launch(self, operation: Operation, command: Command) -> Command:
-        executor, around = self.executors[operation.place], self._binder.around[operation.place]
-        launch = SweepLaunch(self._monitor, executor, self.tiles, operation, command, around)
+        around = self._binder.around[operation.place]
+        launch = SweepLaunch(
+            self._monitor, self.executors, self.tiles, operation, command, around
+        )
         return self._monitor.launch(operation, launch)
 
     def _reader(self, operation: Operation) -> Reader:

@@ -65,7 +65,7 @@ class Inspection:
         self.after: list[Array] = []
 
     def run(self, busy: Sequence[Bits | None]) -> tuple[Event, Complaint | None]:
-        """Do the launch, alone on an idle device; its event, and what is wrong with it.
+        """Do the launch, alone on idle devices; its event, and what is wrong with it.
 
         `busy`: per use, elements that others use meanwhile, which are left as they are.
         """

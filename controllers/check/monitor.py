@@ -28,8 +28,8 @@ from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 
-# Does a launch, alone on an idle device; says what is wrong with it.
-LoneLaunch = Callable[[], "tuple[Event, Complaint | None]"]
+# Does a launch after these events, while all devices are idle; says what is wrong with it.
+LoneLaunch = Callable[[Sequence[Event]], "tuple[Event, Complaint | None]"]
 
 
 class Monitor:
@@ -70,7 +70,7 @@ class Monitor:
         return self._cells[memory]
 
     def busy(self, key: TileKey) -> Bits:
-        """Elements of a tile that messages may read or write now; its device is idle."""
+        """Elements of a tile that messages may read or write now; all devices are idle."""
         known = np.where(self._on_devices, self.clocks.latest, self.clocks.host)
         return self.cells(key).busy(known)
 
@@ -139,7 +139,7 @@ class Monitor:
         reader = f"the launch of {sweep.name} at place {operation.place} reads"
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
-            real, after = untraced(wait_for)
+            events, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
             for version, part in sources:
                 self.order(operation, part, part.cells.read(part.where, clock, number))
@@ -147,9 +147,7 @@ class Monitor:
             for version, target in targets:
                 self.order(operation, target, target.cells.write(target.where, clock, number))
                 self._claim(operation, target, self.versions.time(self.step, version))
-            for event in real or ():
-                event.wait()
-            event, complaint = launch()
+            event, complaint = launch(events or ())
             self.complain(complaint)
             return Traced(event, clock, self.clocks)
 
@@ -178,6 +176,7 @@ class Monitor:
         """The command that makes cells outside the domain; `read` says what is there then."""
         versions, thread = {v.field: v for v in operation.versions}, self._thread(operation)
         fields = dict(zip((access.memory for access in operation.writes), versions, strict=True))
+        device = self._executors[operation.place]
         opens = operation.number >= len(self.plan.operations)
         is_next = opens or operation.launch == self.plan.n_launches     # the next step begins so
         sources, targets = (
@@ -194,6 +193,7 @@ class Monitor:
             for part in sources:
                 self.expect(part, times[part.field], f"the fill of place {operation.place} reads")
             event = real(events)
+            device.flush()      # else what the fill waits for might never begin
             event.wait()
             parts = [(part.field, part.box) for part in targets]
             stamps = [self.versions.stamps(field, box, times[field]) for field, box in parts]

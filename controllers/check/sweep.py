@@ -6,7 +6,7 @@ known is what it reads and writes.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,17 +37,19 @@ class SweepLaunch:
     def __init__(
         self,
         monitor: Monitor,
-        executor: Executor,
+        executors: Mapping[int, Executor],
         tiles: Mapping[TileKey, Tile],
         operation: Operation,
         command: Command,
         around: Surroundings,
     ) -> None:
         assert operation.sweep is not None
+        executor = executors[operation.place]
         self._program, self._sweep = monitor.plan.program, monitor.plan.sweeps[operation.sweep]
         self._over = operation.launched
         self._around = around
         self._executor, self._monitor = executor, monitor
+        self._devices = [*dict.fromkeys(executors.values())]
         fields = [use.version.field for use in self._sweep.uses]
         self._keys = dict(zip(fields, _keys(operation.reads)))
         self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
@@ -70,9 +72,14 @@ class SweepLaunch:
             runs.append(Run(1, lambda: command(None)))
         self._inspection = Inspection(name, self._uses, runs, self._hearing(name))
 
-    def __call__(self) -> tuple[Event, Complaint | None]:
-        """Do the launch; its event, and what is wrong with it."""
-        self._executor.wait()
+    def __call__(self, after: Sequence[Event]) -> tuple[Event, Complaint | None]:
+        """Do the launch while all devices are idle; its event, and what is wrong with it."""
+        for device in self._devices:
+            device.flush()
+        for event in after:
+            event.wait()
+        for device in self._devices:    # others' transfers use this one's tiles in host memory
+            device.wait()
         keys = {n: self._keys[field] for field, n in self._old.items()}
         keys |= {n: self._written[field] for field, n in self._new.items()}
         busy = [self._widened(use, self._monitor.busy(keys[n]))

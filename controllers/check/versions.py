@@ -63,8 +63,9 @@ class Versions:
     def stamps(self, field: str, cells: Shape, time: int) -> npt.NDArray[np.int64]:
         """What `cells`, perhaps beyond an end, must hold before the sweep at `time`.
 
-        Outside the domain they change with every sweep that writes the field, or never; there a
-        stamp has the number of the cell that it would be if the axis were periodic.
+        Outside the domain they change with every sweep that writes the field, or never, and are
+        then the same of all fields that renames join; there a stamp has the number of the cell
+        that it would be if the axis were periodic.
         """
         field, time = self._origin(field, time)
         axes = [
@@ -82,8 +83,9 @@ class Versions:
                 inside = inside if is_steady else inside | outside
                 newest = (n_done - 1) * self.n_sweeps + number + 1
                 versions = np.where(inside, np.maximum(versions, newest), versions)
-        number = self._fields.index(field) if field in self._fields else len(self._fields)
-        versions = versions * (len(self._fields) + 1) + number
+        nobody = len(self._fields)
+        number = self._fields.index(field) if field in self._fields else nobody
+        versions = versions * (nobody + 1) + np.where(outside & is_steady, nobody, number)
         index = np.ravel_multi_index(np.ix_(*axes), self._domain.extent)
         result: npt.NDArray[np.int64] = versions * self._domain.n_cells + index
         return result

@@ -205,6 +205,26 @@ class LazyExecutor:
         return command
 
 
+class Simultaneous(LazyExecutor):
+    """As it begins with a launch, all other devices do what they have been given."""
+
+    def launch_command(self, *given: Any, **named: Any) -> Command:
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            event = launch(wait_for)
+            for other in [queue[-1].executor for queue in self.world.queues if queue]:
+                if other is not self:
+                    other.wait()
+            self.flush()
+            return event
+
+        launch = super().launch_command(*given, **named)
+        return command
+
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+        self.wait()     # a copy that blocks comes after what was enqueued before
+        return super().move_from(tile, cells)
+
+
 def array(memory: Linear) -> npt.NDArray[Any]:
     assert isinstance(memory, np.ndarray)
     return memory

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from controllers import Boundary, CheckError, Computation, reference_run
+from controllers import Boundary, CheckError, Computation, fixed, reference_run
 from controllers.check import CheckedEngine
 from controllers.check.versions import Versions
 from controllers.device import reference_device
@@ -232,3 +232,22 @@ def test_cells_outside_of_renamed_fields_are_those_of_the_field_they_stood_for()
         computation.run(4)
         for name, values in right.items():
             assert np.array_equal(computation[name].gather(), values)
+
+
+def test_cells_outside_that_never_change_are_the_same_of_fields_that_renames_join() -> None:
+    walls = Boundary.of({0: fixed(2), 1: (fixed(0), fixed(1))}, 2)
+    read = Read("u", (-1, 0)) - Read("old", (1, -1)) + Read("older", (0, 1))
+    program = Program(
+        "walls", tuple(Field(name, "float32", walls) for name in ("u", "old", "older")),
+        (Stage("leap", {"u": read / 2}, STAR),), renames={"old": "u", "older": "old"},
+    )  # fmt: skip
+    start = {name: values.astype(np.float32) for name, values in arrays(program).items()}
+    with Computation(
+        program, EXTENT, devices="reference", places_per_controller=2, check=True,
+        comm=SerialCommunicator(),
+    ) as run:  # fmt: skip
+        for name, values in start.items():
+            run[name].scatter(values)
+        run.run(5)
+        right = reference_run(program, start, 5)
+        assert all(np.array_equal(run[name].gather(), right[name]) for name in start)

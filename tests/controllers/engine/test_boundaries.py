@@ -87,7 +87,6 @@ def pocl() -> OpenCLExecutor:
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))
 def test_the_checked_mode_raises_no_alarm(number: int) -> None:
     case, rng = bounded_program(number), random.Random(number)
-    case = replace(case, program=replace(case.program, renames={}))
     one = ReferenceExecutor(reference_device())
     executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
     check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
