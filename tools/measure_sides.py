@@ -86,7 +86,7 @@ class Work:
                     one.wait()
                 low, high = self._job.rows or (0, N_ROWS)
                 work.wait(number, high - low)
-                return (time.perf_counter_ns() - self.start) / 1e9
+                return (time.perf_counter_ns() - int(self.start)) / 1e9
 
         side._launched, side.begin = Delayed, lambda job: False
 
