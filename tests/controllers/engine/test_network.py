@@ -28,7 +28,7 @@ for how, most in (("whole", 2**30), ("parts", 32)):
         sends = comm.rank == 0
         cells = np.zeros(n_sent if sends else n_expected, "float32")
         tag = n_sent + 10 * (how == "parts")
-        message = MessageEnd(comm, cells, 1 - comm.rank, tag, sends=sends, most_nbytes=most)
+        message = MessageEnd(comm, [cells], 1 - comm.rank, tag, sends=sends, most_nbytes=most)
         message(None)
         try:
             message.wait()
@@ -46,7 +46,7 @@ sends = comm.rank == 0
 for most in (2**30, 99_991):
     cells = [np.zeros(n) for n in sizes]
     messages = [
-        MessageEnd(comm, a, 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most)
+        MessageEnd(comm, [a], 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most)
         for a in cells
     ]
     assert all(is_complete(message) for message in messages)     # nothing is under way yet
@@ -155,4 +155,4 @@ def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() ->
 
 def test_a_tag_that_not_every_mpi_allows_is_refused() -> None:
     with pytest.raises(ValueError, match="32768.*fewer places"):
-        MessageEnd(SerialCommunicator(), np.zeros(3), 1, LARGEST_TAG + 1, sends=True)
+        MessageEnd(SerialCommunicator(), [np.zeros(3)], 1, LARGEST_TAG + 1, sends=True)
