@@ -211,7 +211,7 @@ class Monitor:
         parts = self._moved(operation, operation.reads if sends else operation.writes)
         content = np.full((2, sum(part.where.n_cells for part in parts)), NEVER, np.int64)
         rank, tag = self.plan.locations[peer].rank, self._tags[bundle.number]
-        shadow = MessageEnd(self._comm, content.reshape(-1), rank, tag, sends=sends)
+        shadow = MessageEnd(self._comm, [content.reshape(-1)], rank, tag, sends=sends)
         self._messages.append(shadow)
         thread = self._thread(operation)
 

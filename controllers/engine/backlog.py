@@ -3,7 +3,7 @@
 
 NVIDIA's driver does so while some hundred are under way (of two H100 with driver 580.159.04, each
 with a pass of chunks: 150 to 300).  A thread that drives several devices would let the others run
-dry meanwhile.
+dry meanwhile, and one that brings large messages would not look at them.
 """
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ BETWEEN = 16    # launches between two marks
 MARKS = 4       # that are not complete, at most
 
 
-def backlogs_of(devices: Sequence[Device]) -> dict[Device, Backlog]:
-    """Of each, where one thread drives several."""
-    return {device: Backlog() for device in devices} if len(devices) > 1 else {}
+def backlogs_of(devices: Sequence[Device], *, has_messages: bool) -> dict[Device, Backlog]:
+    """Of each, where the thread that drives them has something else to do meanwhile."""
+    is_needed = has_messages or len(devices) > 1
+    return {device: Backlog() for device in devices} if is_needed else {}
 
 
 class Backlog:

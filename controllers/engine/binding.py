@@ -2,18 +2,18 @@
 """From the operations of a plan to commands: tiles, staging memory, kernels and messages."""
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
 
-from controllers.device.event import Command, Event, HostEvent, in_order
+from controllers.device.event import Command, in_order
 from controllers.engine.combination import Combination, Told
 from controllers.engine.file_use import announced
+from controllers.engine.host_work import Assistant, by_host
 from controllers.engine.memories import Memories
-from controllers.engine.network import MessageEnd, message_tags
+from controllers.engine.network import PIECE_NBYTES, MessageEnd, message_tags
 from controllers.executor.executor import Digesting, Executor, Folding
 from controllers.memory.tile import Tile
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
@@ -51,6 +51,7 @@ class Binder(Memories):
         self.around = {place: first for place, (first, *_) in self.turns.items()}
         self._shared: dict[int, Command] = {}   # by the number in the first step
         self._foldings: dict[tuple[int, int], Folding] = {}     # by sweep and place
+        self._assistant = Assistant()
 
     def command(self, operation: Operation) -> Command:
         """The command of `operation`, with all its arguments set; a launch that need not fold.
@@ -189,7 +190,7 @@ class Binder(Memories):
             field: self._tile(_tile_key(access)).view(access.cells[0])
             for field, access in zip(fields, accesses, strict=True)
         }
-        return _by_host(lambda: task.work(cells))
+        return by_host(lambda: task.work(cells))
 
     def _copy(self, operation: Operation) -> Command:
         """Box by box, by a kernel or by the host; packs and unpacks too."""
@@ -217,7 +218,10 @@ class Binder(Memories):
             for cells, room in moves:
                 np.copyto(room, cells)
 
-        return _by_host(move)
+        is_large = sum(cells.nbytes for cells, _ in moves) > PIECE_NBYTES
+        if is_large and not self.executors[operation.place].shares_host:
+            return self._assistant.command(move)    # who drives the device goes on
+        return by_host(move)
 
     def _transfer(self, operation: Operation) -> Command:
         """Between a device and the host, run by run; one where the cells are packed."""
@@ -265,13 +269,12 @@ class Binder(Memories):
         assert operation.bundle is not None
         bundle = self.plan.bundles[operation.bundle]
         sends = operation.verb == "send"
-        (access,) = operation.reads if sends else operation.writes
         ends = bundle.source, bundle.target
         peer = ends[sends]
         fields = " and ".join(transfer.field for transfer in operation.transfers)
         message = MessageEnd(
             self._comm,
-            self._host(access),
+            self._runs(operation),
             self.plan.locations[peer].rank,
             self._tags[bundle.number],
             sends=sends,
@@ -279,14 +282,6 @@ class Binder(Memories):
         )
         self.messages.append(message)
         return message
-
-def _by_host(work: Callable[[], None]) -> Command:
-    def command(wait_for: Sequence[Event] | None = None) -> Event:
-        start = time.perf_counter_ns()
-        work()
-        return HostEvent(start, time.perf_counter_ns())
-
-    return command
 
 
 def _tile_key(access: MemoryCells) -> TileKey:

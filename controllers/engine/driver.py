@@ -269,7 +269,7 @@ class Engine(Installation):
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:
-                self._patience.until_any(blockers)
+                self._patience.until_any(blockers, self._bring_messages())
 
 
 class PausingRun:

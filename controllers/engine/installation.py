@@ -13,6 +13,7 @@ from controllers.engine.binding import Binder
 from controllers.engine.combination import Combining
 from controllers.engine.course import Course
 from controllers.engine.folds import Folds
+from controllers.engine.network import PIECE_NBYTES
 from controllers.engine.numbers import Numbers
 from controllers.engine.patience import Patience
 from controllers.engine.place import PlaceRun
@@ -71,8 +72,11 @@ class Installation:
         operations, opening = self._recorded()
         self._tasks = self._connected(operations)
         self._opening = [self._connected(operations) for operations in opening]
+        self._large = [
+            task for task in chain(self._tasks, *self._opening) if self._is_large(task.operation)
+        ]
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
-        backlogs = backlogs_of(self._executors)
+        backlogs = backlogs_of(self._executors, has_messages=bool(self._large))
         self.places = {
             place: PlaceRun(
                 [task for task in self._tasks if task.operation.place == place],
@@ -175,7 +179,7 @@ class Installation:
     def release(self) -> None:
         """Close it, and give back all memory: it can run no more.  Not collective."""
         self.close()
-        self._tasks, self._opening, self._runs = [], [], []
+        self._tasks, self._opening, self._runs, self._large = [], [], [], []
         self._short.clear()
         self.places.clear()
         self._binder.release()
@@ -192,6 +196,16 @@ class Installation:
         for task in tasks.values():
             task.connect(tasks, self.plan.locations)
         return [*tasks.values()]
+
+    def _is_large(self, operation: Operation) -> bool:
+        """Whether it is a message of several pieces, each of which somebody has to ask after."""
+        if operation.bundle is None or operation.lane != "network":
+            return False
+        return self.plan.bundles[operation.bundle].nbytes > PIECE_NBYTES
+
+    def _bring_messages(self) -> list[Task]:
+        """One look at each large message; those that are under way."""
+        return [task for task in self._large if not task.complete()]
 
     @property
     def whole(self) -> Installation | None:

@@ -12,8 +12,8 @@ from controllers.executor.executor import DeviceExecutor, Executor
 from controllers.memory.scratch_file import ScratchFile, whole_pages
 from controllers.memory.tile import Linear, Tile
 from controllers.plan import ChunkPlan, MemoryCells, Plan, PlanMemory, SlotKey, StagingKey, TileKey
-from controllers.plan.moved import Moved
-from controllers.plan.operation import Memory
+from controllers.plan.moved import Moved, moved
+from controllers.plan.operation import Memory, Operation
 from hitmap.strided import Strided, elements
 
 
@@ -67,6 +67,16 @@ class Memories:
         """The cells of `access`, one contiguous run, as a flat host array."""
         run = self._run(access)
         return self._memory(access.memory)[run.first : run.first + run.n_cells]
+
+    def _runs(self, operation: Operation) -> list[npt.NDArray[Any]]:
+        """What a message leaves or comes to, as flat host arrays: one, or one for each box."""
+        accesses = operation.reads or operation.writes
+        if not self.plan.sends_boxes:
+            return [self._host(accesses[0])]
+        return [
+            self._cells(part, run).reshape(-1)
+            for part in moved(self.plan, operation, accesses) for run in part.runs
+        ]  # fmt: skip
 
     def _run(self, access: MemoryCells) -> Strided:
         """Where the cells of `access`, one contiguous run, lie: of staging memory all its parts."""

@@ -15,7 +15,10 @@ from hitmap.comm import Communicator, message_status
 from hitmap.sealed import SealedReceive
 
 LARGEST_TAG = 32767     # what every MPI library allows
-MOST_NBYTES = 1 << 30   # of one message; libraries count bytes by ints
+# Of one message of MPI's.  Libraries bring it within one call that asks after any, which then takes
+# as long as a copy of it, between ranks of a node: half a millisecond.
+PIECE_NBYTES = 1 << 22
+AHEAD = 4       # pieces of a message that are under way, at most
 
 
 class WrongLength(CommandFailed):
@@ -29,51 +32,54 @@ class AlteredMessage(CommandFailed):
 class MessageEnd(Noticed):
     """One message between two ranks: the command that starts it, and the event of its end.
 
-    `cells` is contiguous host memory, to be sent or received into; it must not change, or
-    be read, until the event is complete.  `name` is what errors call the message.  More than
-    `most_nbytes` go in several parts, which MPI keeps in order.
+    `runs` are contiguous host memory each, to be sent or received into; it must not change, or
+    be read, until the event is complete.  `name` is what errors call the message.  Each run goes
+    by itself, and more than `most_nbytes` of one in several parts, which MPI keeps in order; both
+    ends have runs of the same lengths.  Of several parts one look at the event completes one.
     """
 
     def __init__(
         self,
         comm: Communicator,
-        cells: npt.NDArray[Any],
+        runs: Sequence[npt.NDArray[Any]],
         peer: int,
         tag: int,
         *,
         sends: bool,
         name: str = "a halo message",
-        most_nbytes: int = MOST_NBYTES,
+        most_nbytes: int = PIECE_NBYTES,
     ) -> None:
         if tag > LARGEST_TAG:
             raise ValueError(f"message tag {tag} exceeds {LARGEST_TAG}; use fewer places per rank")
-        all_bytes = cells.view(np.uint8)
-        self._nbytes, self._sends = all_bytes.size, sends
+        self._nbytes, self._sends = sum(run.nbytes for run in runs), sends
         source, target = (comm.rank, peer) if sends else (peer, comm.rank)
         self._name = f"{name} from rank {source} to rank {target} (tag {tag})"
         self._status = message_status()
         init = comm.Send_init if sends else comm.Recv_init
-        firsts = range(0, max(1, self._nbytes), most_nbytes)
-        self._parts = [all_bytes[first : first + most_nbytes] for first in firsts]
+        self._parts = [
+            run.view(np.uint8)[first : first + most_nbytes]
+            for run in runs for first in range(0, max(1, run.nbytes), most_nbytes)
+        ]  # fmt: skip
         self._requests = [init(part, peer, tag) for part in self._parts]
-        self._n_done = len(self._parts)     # from the first one on
+        self._n_begun = self._n_done = len(self._parts)     # from the first one on
         self._done, self._is_altered = True, False
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
         self._begin = time.perf_counter_ns()    # before, or it may be received earlier
-        for request in self._requests:
-            request.Start()
-        self._n_done, self._done = 0, False
+        self._n_begun, self._n_done, self._done = 0, 0, False
+        self._begin_parts()
         return self
 
     @property
     def command_execution_status(self) -> int:
-        while not self._done and self._part_is_done():
-            self._n_done += 1
-            self._done = self._n_done == len(self._parts)
         if not self._done:
-            return UNDER_WAY
+            if self._part_is_done():
+                self._n_done += 1
+                self._done = self._n_done == len(self._parts)
+                self._begin_parts()
+            if not self._done:
+                return UNDER_WAY
         if self._noted is not None:
             self._note_end()
         if self._is_altered:
@@ -84,6 +90,12 @@ class MessageEnd(Noticed):
             )
         return COMPLETE
 
+    def _begin_parts(self) -> None:
+        """Start those that may be under way."""
+        for request in self._requests[self._n_begun : self._n_done + AHEAD]:
+            request.Start()
+            self._n_begun += 1
+
     def _part_is_done(self) -> bool:
         """Whether the first part that was not done is now."""
         try:
@@ -93,7 +105,8 @@ class MessageEnd(Noticed):
             raise self._wrong_length(f"what MPI refuses ({error})") from error
         arrived, expected = self._status.Get_count(), self._parts[self._n_done].size
         if not self._sends and arrived != expected:
-            raise self._wrong_length(f"{self._n_done * self._parts[0].size + arrived}")
+            before = sum(part.size for part in self._parts[: self._n_done])
+            raise self._wrong_length(f"{before + arrived}")
         request = self._requests[self._n_done]
         if isinstance(request, SealedReceive) and request.is_altered:
             self._is_altered = True     # the other parts come all the same

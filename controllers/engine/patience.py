@@ -2,6 +2,7 @@
 """How the thread that drives an engine waits: for one of several things, or for all of them."""
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from controllers.process.waiter import FirstOf, Waiter
 SPIN_BESIDE_CPU_S = 200e-6
 SPIN_S = 20e-3
 SLEEP_S = 50e-6
+LOOK_S = 1e-3     # between two looks at messages that nobody waits for yet
 
 
 class Patience:
@@ -35,16 +37,17 @@ class Patience:
             self.until_any(pending)
             pending = [task for task in pending if not task.complete()]
 
-    def until_any(self, blockers: Sequence[Awaited]) -> None:
+    def until_any(self, blockers: Sequence[Awaited], messages: Sequence[Awaited] = ()) -> None:
         """Return when one of `blockers` is complete, at once if there is none.
 
         Commands of devices are waited for, beside devices of their own after a while; messages can
-        only be asked after, for a while without pause.
+        only be asked after, for a while without pause.  `messages` are asked after on the way.
         """
         if not blockers:
             return
         start, event = time.perf_counter(), blockers[0].event
-        if len(set(map(id, blockers))) == 1 and blockers[0].blocks and event is not None:
+        is_one = len(set(map(id, blockers))) == 1 and not messages
+        if is_one and blockers[0].blocks and event is not None:
             while time.perf_counter() - start < self._awake_s:
                 if blockers[0].complete():
                     return
@@ -52,17 +55,22 @@ class Patience:
             Enqueued(event, self._waiter).wait()
             blockers[0].complete()
             return
-        self._look_until_any(blockers, start)
+        self._look_until_any(blockers, messages, start)
         if self._beside_cpu:    # as long as the last one; a core that polls computes nothing
             short = time.perf_counter() - start < SPIN_BESIDE_CPU_S
             self._spin_s = SPIN_BESIDE_CPU_S if short else 0.0
 
-    def _look_until_any(self, blockers: Sequence[Awaited], start: float) -> None:
+    def _look_until_any(
+        self, blockers: Sequence[Awaited], messages: Sequence[Awaited], start: float
+    ) -> None:
         asleep = all(blocker.blocks for blocker in blockers)
+        most_s = LOOK_S if messages else math.inf
         while not any(blocker.complete() for blocker in blockers):
+            for message in messages:
+                message.complete()
             if time.perf_counter() - start < self._spin_s:
                 os.sched_yield()
             elif asleep:
-                self._first_of.wait([b.event for b in blockers if b.event is not None])
+                self._first_of.wait([b.event for b in blockers if b.event is not None], most_s)
             else:
                 time.sleep(SLEEP_S)

@@ -26,6 +26,7 @@ class Halos(FieldLayouts):
     sweeps: tuple[Sweep, ...]
     patterns: Mapping[str, HaloPattern]
     exchanges: Mapping[Version, HaloPattern]
+    sends_boxes = False     # messages leave from where cells lie, each box by itself
 
     def _patterns(
         self, fields: Sequence[str]

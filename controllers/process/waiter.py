@@ -76,8 +76,8 @@ class FirstOf:
         self._idle: list[SimpleQueue[_Call | None]] = []
         self._under_way: dict[int, tuple[Ending, SimpleQueue[_Call | None]]] = {}
 
-    def wait(self, events: Sequence[Ending]) -> None:
-        """Block until one of `events` has ended or failed; Ctrl-C ends the wait.
+    def wait(self, events: Sequence[Ending], most_s: float = math.inf) -> None:
+        """Block until one of `events` has ended or failed, or for `most_s`; Ctrl-C ends the wait.
 
         Raises what a wait for an event raises that has not ended.
         """
@@ -90,10 +90,14 @@ class FirstOf:
                 calls = self._idle.pop() if self._idle else _started(self)
                 self._under_way[id(event)] = event, calls
                 calls.put((event.wait, self._ended))
+        until = time.monotonic() + most_s
         while all(event.command_execution_status > 0 for event in events):
+            left_s = until - time.monotonic()
+            if left_s <= 0.0:
+                return
             error = None
             with suppress(Empty):   # or an answer to an earlier wait
-                error = self._ended.get(timeout=LOOK_S)
+                error = self._ended.get(timeout=min(left_s, LOOK_S))
             if error is not None and all(event.command_execution_status > 0 for event in events):
                 raise error
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What chunks get of those of other ranks: rows of images, in messages from host to host.
 
-They leave when a pass has brought the chunks that own them back to the host, and wait where they
-arrive until the next pass uploads them.
+They leave when a pass has brought the chunks that own them back to the host, from the images
+themselves where they are runs of memory, and wait where they arrive until the next pass uploads
+them.
 """
-# docs/decisions/0066-images-in-files.md
+# docs/decisions/0066-images-in-files.md, 0103-rows-leave-from-their-images.md
 from __future__ import annotations
 
 from typing import Literal
@@ -34,14 +35,16 @@ def record_messages(
 
 
 def _send(plan: ChunkOutline, recorder: Recorder, bundle: Bundle, phase: int) -> None:
-    """What a place has in its images, packed."""
-    source, leaving = bundle.source, [_packed(bundle, "border")]
-    rows = [
+    """What a place has in its images."""
+    source = bundle.source
+    leaving = rows = [
         MemoryCells(plan.image(_field(plan, each), phase, source), each.message.border)
         for each in bundle.transfers
     ]
     number, transfers = bundle.number, bundle.transfers
-    recorder.add(source, "pack", "host", rows, leaving, bundle=number, transfers=transfers)
+    if plan.packs(bundle):
+        leaving = [_packed(bundle, "border")]
+        recorder.add(source, "pack", "host", rows, leaving, bundle=number, transfers=transfers)
     recorder.add(source, "send", "network", leaving, [], bundle=number, transfers=transfers)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any
 
+from controllers.plan.bundle import Bundle
 from controllers.plan.chunks.images import IN_MEMORY, Images
 from controllers.plan.chunks.pipeline import Pipeline
 from controllers.plan.folding import needed
@@ -39,6 +40,7 @@ class ChunkOutline(RoundOutline):
     """
 
     computes_alike = True       # images change from pass to pass, slots do not
+    sends_boxes = True
 
     def __init__(
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
@@ -173,6 +175,15 @@ class ChunkOutline(RoundOutline):
         source, target = self.locations[message.source], self.locations[message.target]
         return source.rank == target.rank
 
+    def packs(self, bundle: Bundle) -> bool:
+        """Whether cells are packed before they leave: those that are no runs of their images."""
+        for transfer in bundle.transfers:
+            image = self.image(self.begun_as(transfer.version).field, 0, bundle.source)
+            lies = self.lies(image)
+            if not all(lies.strided(box).contiguous for box in transfer.message.border):
+                return True
+        return False
+
     def steady_cells(self, field: str, place: int) -> Region:
         """The cells of a slot that no sweep computes, and that all its buffers need."""
         if self.liveness.shares(field):     # they go with their version
@@ -190,7 +201,7 @@ class ChunkOutline(RoundOutline):
             packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
             leaves, arrives = StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")
             for end, home in ((leaves, bundle.source), (arrives, bundle.target)):
-                if home in self.places:
+                if home in self.places and (end is arrives or self.packs(bundle)):
                     yield PlanMemory(
                         end, packed, bundle.dtype, "staging", home, "step", on_device=False
                     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controllers import Stencil, dry_run
 from controllers.device.event import COMPLETE, UNDER_WAY, HostEvent, Profile
-from controllers.engine.backlog import BETWEEN, MARKS, Backlog
+from controllers.engine.backlog import BETWEEN, MARKS, Backlog, backlogs_of
 from controllers.engine.course import Course
 from controllers.engine.place import PlaceRun
 from controllers.engine.task import Task
@@ -38,6 +38,12 @@ def test_few_launches_are_under_way_until_the_first_ones_are_complete() -> None:
         assert backlog.blocker() is None
         backlog.add(UnderWay())
     assert backlog.blocker() is not None
+
+
+def test_one_device_has_a_backlog_where_its_thread_brings_messages() -> None:
+    assert not backlogs_of(["gpu"], has_messages=False)
+    assert [*backlogs_of(["gpu"], has_messages=True)] == ["gpu"]
+    assert len(backlogs_of(["gpu", "other"], has_messages=False)) == 2
 
 
 def test_a_run_begins_without_what_the_one_before_has_left() -> None:

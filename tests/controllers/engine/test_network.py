@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers.engine.network import LARGEST_TAG, MessageEnd
+from controllers.device.event import COMPLETE, UNDER_WAY
+from controllers.engine.network import AHEAD, LARGEST_TAG, MessageEnd
 from hitmap import SerialCommunicator
 
 HEAD = f"""
@@ -28,7 +31,7 @@ for how, most in (("whole", 2**30), ("parts", 32)):
         sends = comm.rank == 0
         cells = np.zeros(n_sent if sends else n_expected, "float32")
         tag = n_sent + 10 * (how == "parts")
-        message = MessageEnd(comm, cells, 1 - comm.rank, tag, sends=sends, most_nbytes=most)
+        message = MessageEnd(comm, [cells], 1 - comm.rank, tag, sends=sends, most_nbytes=most)
         message(None)
         try:
             message.wait()
@@ -46,7 +49,7 @@ sends = comm.rank == 0
 for most in (2**30, 99_991):
     cells = [np.zeros(n) for n in sizes]
     messages = [
-        MessageEnd(comm, a, 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most)
+        MessageEnd(comm, [a], 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most)
         for a in cells
     ]
     assert all(is_complete(message) for message in messages)     # nothing is under way yet
@@ -155,4 +158,28 @@ def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() ->
 
 def test_a_tag_that_not_every_mpi_allows_is_refused() -> None:
     with pytest.raises(ValueError, match="32768.*fewer places"):
-        MessageEnd(SerialCommunicator(), np.zeros(3), 1, LARGEST_TAG + 1, sends=True)
+        MessageEnd(SerialCommunicator(), [np.zeros(3)], 1, LARGEST_TAG + 1, sends=True)
+
+
+class Immediate(SerialCommunicator):
+    """Messages are done as soon as they are asked after."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []      # bytes of each
+
+    def Send_init(self, buf: Any, /, dest: int, tag: int = 0) -> Any:
+        return SimpleNamespace(
+            Start=lambda: self.begun.append(buf.size), Test=lambda status: True, Free=lambda: None
+        )
+
+
+def test_one_look_brings_one_piece_and_few_are_under_way() -> None:
+    comm, nbytes = Immediate(), 100
+    runs = [np.zeros(4 * nbytes, np.uint8), np.zeros(2 * nbytes + 1, np.uint8)]
+    message = MessageEnd(comm, runs, 1, 0, sends=True, most_nbytes=nbytes)
+    message(None)
+    for n_looks in range(1, 7):
+        assert len(comm.begun) == min(AHEAD + n_looks - 1, 7)
+        assert message.command_execution_status == UNDER_WAY
+    assert message.command_execution_status == COMPLETE
+    assert comm.begun == [nbytes] * 6 + [1], "no piece has cells of two runs"

@@ -13,6 +13,7 @@ from sample import sample
 from controllers import Stencil
 from controllers.plan import ChunkPlan, Location, SkewedPlan
 from controllers.plan.chunks.chunk_margins import why_overlapped
+from controllers.plan.operation import StagingKey, TileKey
 from controllers.program.reference import reference_run
 from hitmap import Layout, Shape
 
@@ -66,9 +67,11 @@ def test_without_the_messages_bits_are_wrong(monkeypatch: pytest.MonkeyPatch) ->
     assert failed >= 2
 
 
-def cross(homes: list[int], kind: type[ChunkPlan] = ChunkPlan, **options: int) -> ChunkPlan:
+def cross(
+    homes: list[int], kind: type[ChunkPlan] = ChunkPlan, width: int = 20, **options: int
+) -> ChunkPlan:  # fmt: skip
     program = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
-    layout = Layout.bands(Shape.of_extent((30, 20)), len(homes))
+    layout = Layout.bands(Shape.of_extent((30, width)), len(homes))
     where = [Location(rank, shares_host=False) for rank in homes]
     return kind(program, layout, (False, False), where, **options)
 
@@ -84,6 +87,28 @@ def test_what_is_sent_is_as_deep_as_a_pass_reads() -> None:
         (1, "upload"), (2, "upload"), (1, "receive"), (2, "receive"),
         (2, "pack"), (2, "send"), (1, "pack"), (1, "send"),
     ]  # fmt: skip
+
+
+def test_rows_that_are_runs_of_memory_leave_from_their_images() -> None:
+    """Those of 20 cells have gaps between them, and are packed."""
+    verbs = {}
+    for width in (20, 24):
+        plan = cross([0, 1], width=width, n_launches=2)
+        sends = [one for one in plan.operations if one.verb == "send"]
+        assert {type(one.reads[0].memory) for one in sends} == {[StagingKey, TileKey][width == 24]}
+        verbs[width] = [one.verb for one in plan.operations if one.bundle is not None]
+        ends = [m.key.end for m in plan.memories if isinstance(m.key, StagingKey)]
+        assert sorted(ends) == ["border"] * 2 * (width == 20) + ["halo"] * 2
+    assert "pack" in verbs[20] and verbs[24] == [verb for verb in verbs[20] if verb != "pack"]
+
+
+def test_what_comes_back_waits_until_the_rows_it_replaces_have_left() -> None:
+    plan = cross([0, 0, 1, 1], SkewedPlan, width=24, n_launches=2)
+    assert plan.n_images("u") == 1
+    sends = {one.number for one in plan.operations if one.verb == "send"}
+    downloads = [one for one in plan.operations if one.verb == "download"]
+    awaited = {edge.number for one in downloads for edge in one.after}
+    assert sends and sends <= awaited
 
 
 def test_a_pass_that_reads_over_a_chunk_gets_rows_of_several() -> None:

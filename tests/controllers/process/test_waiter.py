@@ -53,6 +53,15 @@ def test_the_first_end_is_enough_and_the_other_wait_goes_on() -> None:
     first_of.wait([slow])
 
 
+def test_a_wait_may_end_before_anything_does() -> None:
+    first_of, slow = FirstOf(), Ends()
+    for _ in range(3):
+        first_of.wait([slow], 1e-4)
+        assert slow.command_execution_status > 0
+    assert slow.n_waits == 1, "the thread that waits goes on"
+    slow.end()
+
+
 def test_threads_are_used_again_and_end_with_who_has_them() -> None:
     before = waiters()
     first_of = FirstOf()
