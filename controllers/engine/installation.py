@@ -8,7 +8,7 @@ from typing import Protocol
 from weakref import ReferenceType, WeakMethod, ref
 
 from controllers.device.event import Command
-from controllers.engine.backlog import backlogs_of
+from controllers.engine.backlog import Backlog, backlogs_of
 from controllers.engine.binding import Binder
 from controllers.engine.combination import Combining
 from controllers.engine.course import Course
@@ -78,14 +78,7 @@ class Installation:
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
         backlogs = backlogs_of(self._executors, has_messages=bool(self._large))
         self.places = {
-            place: PlaceRun(
-                [task for task in self._tasks if task.operation.place == place],
-                [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
-                self.course,
-                self.numbers.telling(self._binder.turns[place]),
-                executors[place].time_commands, backlogs.get(executors[place]),
-            )
-            for place in plan.places
+            place: self._place_run(place, executors[place], backlogs) for place in plan.places
         }
         # without places, a rank takes part in what the others agree on
         told = self.numbers.telling([self._binder.surroundings()]) if not plan.places else None
@@ -97,6 +90,21 @@ class Installation:
         self.ends = ExchangeEnds(plan)
         self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._patience = Patience(any(executor.shares_host for executor in self._executors))
+
+    def _place_run(
+        self, place: int, executor: Executor, backlogs: Mapping[Executor, Backlog]
+    ) -> PlaceRun:
+        def here(tasks: list[Task]) -> list[Task]:
+            return [task for task in tasks if task.operation.place == place]
+
+        return PlaceRun(
+            here(self._tasks),
+            [here(tasks) for tasks in self._opening],
+            self.course,
+            self.numbers.telling(self._binder.turns[place]),
+            executor.time_commands,
+            backlogs.get(executor),
+        )
 
     @property
     def tiles(self) -> Mapping[TileKey, Tile]:
