@@ -9,6 +9,7 @@ what was chosen, seconds of a pass, bytes per second over the link both ways tog
 second, and times the rate of single sweeps, and of the usual ones, on a field that fits under the
 cap.  Below it what the report says of passes amid the run, without its begin and end.
 A small field is computed both ways before, whose bits have to be the same.
+Under mpiexec with several ranks each has a part of the field, and rank 0 prints.
 """
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from controllers.program.expression import Read
 from controllers.program.field import Field
 from controllers.program.program import Program
 from controllers.program.stage import Stage
+from hitmap.comm import default_communicator
 
 
 def main() -> None:
@@ -35,10 +37,10 @@ def main() -> None:
     fits = extent(cap // (3 * cell_nbytes), n_axes)
     single = rate(options, program, fits, steps_per_launch=1)
     usual = rate(options, program, fits)
-    print(f"{options.case} of {fits}, which fits: {single:.4g} cells/s by single sweeps, "
-          f"{usual:.4g} as usual", flush=True)
+    say(f"{options.case} of {fits}, which fits: {single:.4g} cells/s by single sweeps, "
+        f"{usual:.4g} as usual")
     whole = extent(options.times * cap // cell_nbytes, n_axes)
-    print(f"{whole} through a cap of {options.cap}")
+    say(f"{whole} through a cap of {options.cap}")
     for word in options.spans.split(","):
         span = None if word == "auto" else int(word)
         start = time.perf_counter()
@@ -53,16 +55,16 @@ def main() -> None:
             pass_s = timed(run, options.passes * plan.span) / options.passes
             moved = traffic(plan)
             cells = plan.layout.domain.n_cells * plan.span / pass_s
-            print(
+            say(
                 f"{word:>5}: {plan.span} steps in launches of {plan.steps_per_launch}, "
                 f"{plan.layout.n_places} chunks"
                 f"{', skewed' * isinstance(plan, SkewedPlan)}, "
                 f"ready in {ready_s:.1f} s, a pass {pass_s:.4f} s, "
                 f"{(moved.up + moved.down) / pass_s * 1e-9:.1f} GB/s, excess "
                 f"{moved.excess / moved.least:.1%}, {cells:.4g} cells/s, {cells / single:.2f} of "
-                f"single sweeps, {cells / usual:.2f} of the usual ones", flush=True,
+                f"single sweeps, {cells / usual:.2f} of the usual ones"
             )  # fmt: skip
-            print(f"       amid the run: {run.report().pipeline}", flush=True)
+            say(f"       amid the run: {run.report().pipeline}")
 
 
 def program_of(case: str) -> Program:
@@ -108,7 +110,7 @@ def check(options: argparse.Namespace, program: Program) -> None:
             run.run(37)
             found.append([np.asarray(run[name].gather()) for name in names])
     same = all(map(np.array_equal, *found))
-    print("same bits" if same else "NOT the same bits", flush=True)
+    say("same bits" if same else "NOT the same bits")
 
 
 def rate(
@@ -123,6 +125,12 @@ def rate(
         while timed(run, n_steps) < 0.2:
             n_steps *= 2
         return run.domain.n_cells * n_steps / timed(run, n_steps)
+
+
+def say(text: str) -> None:
+    """The same on all ranks, once."""
+    if default_communicator().rank == 0:
+        print(text, flush=True)
 
 
 def timed(run: Computation, n_steps: int) -> float:
