@@ -27,7 +27,7 @@ class Held:
         if release is not None:
             weakref.finalize(self, release)
         with changed:
-            _held.add(self)
+            _held.add(weakref.ref(self, _held.discard))
 
 
 class Own(NamedTuple):
@@ -41,7 +41,7 @@ class _Local(threading.local):
     task: Own | None = None
 
 
-_held: weakref.WeakSet[Held] = weakref.WeakSet()
+_held: set[weakref.ref[Held]] = set()
 _local = _Local()
 
 
@@ -50,7 +50,8 @@ def held_here() -> list[Held]:
     if not _held:
         return []
     with changed:
-        return list(_held)
+        found = [one() for one in _held.copy()]
+    return [one for one in found if one is not None]
 
 
 def units_of(held: Iterable[Held]) -> frozenset[str]:

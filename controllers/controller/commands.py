@@ -30,7 +30,7 @@ class Commands:
 
     def issue(self, command: Command, after: Sequence[Event]) -> Event:
         """Enqueue `command`, at once or when the host tasks that it depends on are done."""
-        if any(isinstance(event, Later) and event.pending for event in after):
+        if after and any(isinstance(event, Later) and event.pending for event in after):
             return self._late.submit(lambda: self._enqueue(command, after))
         return self._enqueue(command, after)
 
@@ -53,7 +53,9 @@ class Commands:
         return done and self.executor.wait(patience_s, keep=keep)
 
     def _enqueue(self, command: Command, after: Sequence[Event]) -> Event:
-        wait_for = [event.event for event in enqueued(after) if isinstance(event, Enqueued)]
+        wait_for: list[Event] = []
+        if after:
+            wait_for = [one.event for one in enqueued(after) if isinstance(one, Enqueued)]
         event = Enqueued(command(wait_for or None), self.executor.waiter)
         self.executor.flush()   # the other queue, or a host task, may wait for it
         return event

@@ -9,6 +9,7 @@ tested without a device.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Generic, TypeVar
 
 from hitmap.region import Region
@@ -33,7 +34,7 @@ class History(Generic[Event]):
 
     def before_read(self, cells: Iterable[Shape]) -> list[Event]:
         """What a read of `cells` waits for: the writes of these cells."""
-        return _touching(cells, self._writes)
+        return _touching(cells, self._writes) if self._writes else []
 
     def before_write(self, cells: Iterable[Shape]) -> list[Event]:
         """What a write of `cells` waits for: their writes and their reads."""
@@ -41,7 +42,7 @@ class History(Generic[Event]):
 
     def readers(self, cells: Iterable[Shape]) -> list[Event]:
         """The reads of `cells`."""
-        return _touching(cells, self._reads)
+        return _touching(cells, self._reads) if self._reads else []
 
     def read(self, cells: Iterable[Shape], event: Event) -> None:
         """Record that `event` reads `cells`."""
@@ -50,7 +51,8 @@ class History(Generic[Event]):
     def wrote(self, cells: Iterable[Shape], event: Event) -> None:
         """Record that `event` writes `cells`; it settles what it had to wait for."""
         boxes = list(cells)
-        self._writes = _outside(boxes, self._writes) + [(box, event) for box in boxes]
+        self._writes = _outside(boxes, self._writes) if self._writes else []
+        self._writes += zip(boxes, repeat(event))
         if self._reads:
             self._reads = _outside(boxes, self._reads)
 
@@ -67,7 +69,7 @@ class History(Generic[Event]):
 
 def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> list[Event]:
     found: dict[Event, None] = {}
-    for box in cells if entries else ():
+    for box in cells:
         for entry, event in entries:
             if box is entry or box.meets(entry):
                 found[event] = None

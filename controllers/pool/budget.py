@@ -71,8 +71,9 @@ class Budget:
     def take(self, claim: Claim) -> Got:
         """The same, to be given back by `give`."""
         with self._lock:
-            got = self._taken(claim)
+            got = None if self._turns else self._fitting(claim, self._free, self._lanes)
             if got is not None:
+                self._note(got)
                 return got
             turn = _Turn(claim)
             self._turns.append(turn)
@@ -80,16 +81,14 @@ class Budget:
         turn.come.wait()
         return turn.got
 
-    def take_now(self, claim: Claim) -> Got | None:
-        """The same; None where one would have to wait."""
+    def take_now(self, wanted: Got) -> bool:
+        """Just this, to be given back by `give`; False where one would have to wait for it."""
         with self._lock:
-            return self._taken(claim)
-
-    def _taken(self, claim: Claim) -> Got | None:
-        got = None if self._turns else self._fitting(claim, self._free, self._lanes)
-        if got is not None:
-            self._note(got)
-        return got
+            if self._turns or self._free < wanted.cores or not self._lanes.issuperset(wanted.lanes):
+                return False
+            self._free -= wanted.cores
+            self._lanes.difference_update(wanted.lanes)
+            return True
 
     def give(self, got: Got) -> None:
         """This is free, for those who wait."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.controller.access import ArrayAccess, TileRole
+from controllers.estimates.task_key import Work
 from controllers.pool.cut import PartAccess
 from controllers.pool.data import Datum, Seen, Touch
 from controllers.pool.job import TaskFuture
@@ -34,26 +35,32 @@ class Shown(NamedTuple):
     box: Shape
     is_box: bool
     at: Seen
+    reads: bool
+    writes: bool
 
 
-class Call(NamedTuple):
+class Call:
     """What follows from the arrays that a task is given, and from what it does to them.
 
-    may_run: in which ways it can be done.  nbytes: of the arrays.
+    may_run: in which ways it can be done.  nbytes: of the arrays.  works: what it does in a way.
     """
 
-    shown: list[Shown]
-    may_run: list[Way]
-    nbytes: float
+    __slots__ = ("shown", "may_run", "nbytes", "works")
 
-    @classmethod
-    def of(cls, touches: Sequence[Touch], may_run: list[Way]) -> Call:
-        """Of these touches."""
-        return cls([Shown(*one[2:]) for one in touches], may_run, nbytes_of(touches))
+    def __init__(self, touches: Sequence[Touch], may_run: list[Way]) -> None:
+        self.shown = [Shown(*one[2:]) for one in touches]
+        self.may_run = may_run
+        self.nbytes = float(sum(touch.view.nbytes for touch in touches))
+        self.works: dict[Way, Work | None] = {}
 
-    def touches(self, arrays: Sequence[Array]) -> list[Touch]:
-        """The touches of arrays, in their order."""
-        return [Touch._make((view, view, *one)) for view, one in zip(arrays, self.shown)]
+    def touches(self, arrays: Sequence[Array]) -> list[Touch] | None:
+        """The touches of arrays, in their order; None if one cannot be written any more."""
+        touches = []
+        for view, shown in zip(arrays, self.shown):
+            if shown.writes and not view.flags.writeable:
+                return None
+            touches.append(tuple.__new__(Touch, (view, view, *shown)))
+        return touches
 
 
 class Calls:
@@ -62,15 +69,10 @@ class Calls:
     def __init__(self) -> None:
         self._known: dict[Key, tuple[Call, list[weakref.ref[Any]]]] = {}
 
-    def get(self, key: Key | None, arrays: Sequence[Array]) -> Call | None:
-        """That of the same arrays, if what is written can still be written."""
+    def get(self, key: Key | None) -> Call | None:
+        """That of the same arrays."""
         found = None if key is None else self._known.get(key)
-        if found is None:
-            return None
-        for array, shown in zip(arrays, found[0].shown):
-            if shown.role != "in" and not array.flags.writeable:
-                return None
-        return found[0]
+        return None if found is None else found[0]
 
     def add(self, key: Key, call: Call, task: Task, arrays: Sequence[Array]) -> None:
         """Remember a call until its task or one of its arrays goes, or there are too many."""
@@ -82,11 +84,6 @@ class Calls:
             known.pop(key, None)
 
         known[key] = call, [weakref.ref(one, forget) for one in (task, *arrays)]
-
-
-def nbytes_of(touches: Sequence[Touch]) -> float:
-    """How much a task has to do that does not say it."""
-    return float(sum(touch.view.nbytes for touch in touches))
 
 
 def looked_at(

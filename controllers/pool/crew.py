@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from controllers.pool.forecast import Forecast
-from controllers.pool.job import READY, RUNNING, Job, future_of
+from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
 from controllers.pool.share import Share
 from controllers.pool.way import Way
@@ -36,18 +36,16 @@ class Crew:
         self._ended = False
         self.n_stolen = 0
 
-    def push(self, job: Job) -> None:
-        """`job` is ready; a thread of its lane is woken, else one of another lane, to look.
-
-        A kernel for a device that has nothing to do is enqueued here: that thread waits for it.
-        """
+    def start(self, job: Job) -> None:
+        """`job` is ready, and was placed: begin it, or else push it."""
         assert job.placed is not None, "the forecast has seen it"
-        lane = job.placed.lane
-        if lane.bells and lane.device and not (lane.ready or lane.running) and self._begin(job):
-            lane.begun = job
-            self._run(job, lane)
-            lane.ring()
-            return
+        if not self.begin(job, job.placed):
+            self.push(job)
+
+    def push(self, job: Job) -> None:
+        """`job` is for a thread of its lane, which is woken, else one of another lane, to look."""
+        assert job.placed is not None, "the forecast has seen it"
+        job.state, lane = READY, job.placed.lane
         lane.push(job)
         woken = self._has_room(lane) and (lane.ring() or self._start(lane))
         if not woken and len(self._lanes) > 1:
@@ -56,28 +54,38 @@ class Crew:
                 if other is not lane and (other.ring() or self._start(other)):
                     break
 
-    def _begin(self, job: Job) -> bool:
-        """Start a kernel where nothing has to be waited for, and nobody to be asked."""
-        way = job.way = job.placed
-        assert way is not None, "the forecast has seen it"
-        job.taken = self._share.take_now(way)
-        if job.taken is None:
+    def begin(self, job: Job, way: Way) -> bool:
+        """Start a kernel where nothing has to be waited for, and nobody to be asked; if it was.
+
+        Its device has nothing to do, and a thread of the lane is woken, and waits for its end.
+        """
+        lane = way.lane
+        if not lane.bells or lane.device is None or lane.ready or lane.running:
             return False
-        job.cores, begun = job.taken.found.cores, False
+        taken = self._share.take_now(way)
+        if taken is None:
+            return False
+        job.way, job.taken, begun = way, taken, False
         try:
-            begun = way.lane.side.begin(job)
+            begun = lane.side.begin(job)
         except Exception:   # the thread will meet it again, and tell
             pass
         finally:
             if not begun:
-                self._share.give(job.taken)
+                self._share.give(taken)
                 job.taken = None
+        if begun:
+            lane.begun = job
+            self._run(job, lane)
+            lane.ring()
         return begun
 
-    def drop(self, job: Job) -> None:
-        """`job` was ready, and is not done."""
-        assert job.placed is not None, "the forecast has seen it"
-        job.placed.lane.remove(job)
+    def drop(self, job: Job) -> bool:
+        """`job` is not done; whether it was ready."""
+        if job.state == READY:
+            assert job.placed is not None, "the forecast has seen it"
+            job.placed.lane.remove(job)
+        return job.state == READY
 
     def end(self) -> None:
         """Threads end when their jobs are over."""
@@ -173,10 +181,8 @@ class Crew:
         return job
 
     def _run(self, job: Job, lane: Lane) -> None:
-        assert job.state == READY, "lanes have jobs that are ready"
         job.state = RUNNING
         lane.running[job] = time.perf_counter()
-        future_of(job).set_running_or_notify_cancel()
 
     def _stolen(self, lane: Lane) -> Job | None:
         for victim in self._lanes:

@@ -55,7 +55,8 @@ class Datum:
     """The memory of one array, as long as that lives.
 
     shape, dtype: as what its cells are counted; of an array whose cells do not follow each other it
-    is one cell, and no device can have it.  tiles: its images, by memory.  coming: to the host.
+    is one cell, and no device can have it.  tiles: its images, by memory.  in_place: tiles of the
+    memory itself, by who computes in it.  coming: to the host.
     """
 
     def __init__(self, owner: Array, view: Array) -> None:
@@ -68,6 +69,7 @@ class Datum:
         self.history: History[Any] = History()
         self.newest, self.foreseen = Newest(self.box), Newest(self.box)
         self.tiles: dict[int, Tile] = {}
+        self.in_place: dict[object, Tile] = {}
         self.moving = threading.Lock()      # of `newest`, `tiles` and `coming`
         self.coming: list[Coming] = []
         self.uses = 0
@@ -142,7 +144,7 @@ class Touch(NamedTuple):
 
     view: the array itself.  is_box: `box` is what it shows, else the whole, of which it shows some.
     origin: the array from whose first cell kernels count: of a part of a task, that of the whole.
-    at: where that is.
+    at: where that is.  reads: whether what was there before matters.
     """
 
     view: Array
@@ -153,15 +155,8 @@ class Touch(NamedTuple):
     box: Shape
     is_box: bool
     at: Seen
-
-    @property
-    def reads(self) -> bool:
-        """Whether what was there before matters."""
-        return self.role != "out" or not self.is_box
-
-    @property
-    def writes(self) -> bool:
-        return self.role != "in"
+    reads: bool
+    writes: bool
 
     @property
     def kind(self) -> ArrayKind:
@@ -189,9 +184,11 @@ class Data:
         datum = self._of(view)
         at = datum.seen(view)
         box, is_box = (datum.box, False) if at.box is None else (at.box, True)
+        reads, writes = role != "out" or not is_box, role != "in"
         if origin is None or origin is view:
-            return Touch(view, view, name, role, datum, box, is_box, at)
-        return Touch(view, origin, name, role, datum, box, is_box, datum.seen(origin))
+            return Touch(view, view, name, role, datum, box, is_box, at, reads, writes)
+        at = datum.seen(origin)
+        return Touch(view, origin, name, role, datum, box, is_box, at, reads, writes)
 
     def all(self) -> list[Datum]:
         """Those whose arrays somebody has."""

@@ -2,6 +2,8 @@
 """Executions of one kind in one pool: the estimator is told of them, and its answers are kept."""
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import ENOUGH, Estimates
 from controllers.estimates.history import History
@@ -9,6 +11,7 @@ from controllers.estimates.task_key import Case, TaskKey, Work
 
 MOST_BUFFERED = 8   # newest executions that the estimator is told at once
 MOST_FOUND = 1024   # estimates that are remembered
+Execution: TypeAlias = "tuple[float, int, float, Work | None]"  # its case, and how long it took
 
 
 class Executions:
@@ -22,29 +25,29 @@ class Executions:
         self._estimates, self._key = estimates, key
         self._n = 0
         self._next = 1      # number of them at which the estimator is told
-        self._untold: list[tuple[Case, float, Work | None]] = []
+        self._untold: list[Execution] = []
         self._loaded = False
-        self._first: tuple[Case, float, Work | None] | None = None
+        self._first: Execution | None = None
         self._found: dict[tuple[float, int], Estimate | None] = {}
 
-    def add(self, case: Case, seconds: float, work: Work | None = None) -> None:
+    def add(self, execution: Execution) -> None:
         """One more has taken so long."""
         self._n += 1
-        self._untold.append((case, seconds, work))
+        self._untold.append(execution)
         del self._untold[:-MOST_BUFFERED]
 
-    def add_of_kernel(self, case: Case, seconds: float, work: Work | None) -> None:
+    def add_of_kernel(self, execution: Execution) -> None:
         """The same; the first one loads the kernel, too: it counts only if no other one follows."""
         if self._loaded:
             self._first = None
-            self.add(case, seconds, work)
+            self.add(execution)
         else:
-            self._loaded, self._first = True, (case, seconds, work)
+            self._loaded, self._first = True, execution
 
     def add_first(self) -> None:
         """No other one will follow."""
         if self._first is not None:
-            self.add(*self._first)
+            self.add(self._first)
             self._first = None
 
     def estimate(self, size: float, units: int) -> Estimate | None:
@@ -62,8 +65,8 @@ class Executions:
 
     def tell(self) -> None:
         """Tell the estimator now."""
-        for execution in self._untold:
-            self._estimates.add(self._key, *execution)
+        for size, units, seconds, work in self._untold:
+            self._estimates.add(self._key, Case(size, units), seconds, work)
         self._untold.clear()
 
     def history(self) -> History:

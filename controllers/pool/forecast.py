@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ from controllers.pool.executions import Executions
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
-from controllers.pool.moves import found_upto, move_key, moves_of, rounded
+from controllers.pool.moves import foresee, found_upto, move_key, moves_of, rounded
 from controllers.pool.newest import HOST_MEMORY, Move
 from controllers.pool.way import Way
 
@@ -34,6 +35,7 @@ LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
 # When it would end and start, the way, cores, and lanes of devices.
 Choice: TypeAlias = "tuple[float, float, Way, int, tuple[Lane, ...]]"
 Decided: TypeAlias = "tuple[int, str, Way, tuple[Lane, ...], list[Choice]]"
+_END_S = itemgetter(0)     # of a choice
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
 
@@ -47,27 +49,35 @@ class Forecast:
         self.clock_s = 0.0
         self._decided: deque[Decided] = deque(maxlen=MOST_TOLD)
         self._estimates, self._memories, self._lanes = estimates, memories, list(lanes)
-        self.n_cores, self._cores = n_cores, [0.0] * n_cores
+        self.n_cores, self._cores = n_cores, [0.0] * n_cores    # when they are free, in order
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._executions: dict[TaskKey, Executions] = {}
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
         """Choose among the ways of `job`, which waits for the others."""
-        ready_s = max((self.clock_s, *[other.end_s for other in befores]))
-        untried = [way for way in job.may_run if not (way.tried or self._of(way).is_known)]
-        ways = untried[:1] or job.may_run
-        choices = [
-            (*self._times(job, way, n, lanes, ready_s), way, n, lanes)
-            for way in ways for n, lanes in self._choices(way)
-        ]  # fmt: skip
-        end_s, start_s, way, n, lanes = min(choices, key=_end_s) if choices[1:] else choices[0]
+        ready_s, ways = self.clock_s, job.may_run
+        for other in befores:
+            ready_s = max(ready_s, other.end_s)
+        for way in ways:
+            if not (way.tried or self._of(way).is_known):
+                ways = [way]
+                break
+        choices: list[Choice] = []
+        for way in ways:
+            if way.among or not way.choices:    # else they are always the same
+                way.choices = self._choices(way)
+            for n, lanes, units in way.choices:
+                choices.append(self._choice(job, way, n, lanes, units, ready_s))
+        end_s, start_s, way, n, lanes = min(choices, key=_END_S) if choices[1:] else choices[0]
         way.tried = True
         job.placed, job.cores, job.lanes = way, n, lanes
         job.start_s, job.end_s, job.seconds = start_s, end_s, end_s - start_s
+        job.rank_s = job.seconds
         self._take(way.lane, n, lanes, end_s)
         if self._memories.any:
-            self._foresee(job, way.lane.memory)
-        self._rank(job)
+            foresee(job.touches, way.lane.memory, replica=job.replicas is not None)
+        if job.before:
+            self._rank(job)
         self._decided.append((job.number, job.task.name, way, lanes, choices))
 
     @property
@@ -92,24 +102,27 @@ class Forecast:
     def ended(self, job: Job, way: Way, seconds: float) -> None:
         """A job has taken so long."""
         job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
-        of = self._of(way)
+        of = way.executions or self._of(way)
         add = of.add if way.lane.device is None else of.add_of_kernel
-        add(Case(job.size, units), seconds, way.work(job.touches, job.rows))
+        add((job.size, units, seconds, job.work(way)))
 
     def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
         """An execution of what is kept under a key has taken so long."""
-        self._of_key(key).add(case, seconds, work)
+        self._of_key(key).add((case.size, case.units, seconds, work))
 
     def seconds(self, way: Way, job: Job, cores: int, n_devices: int = 0) -> Estimate:
         """How long a job will take so; a kernel that nobody has seen by the bytes that it moves."""
-        size, units = job.size, way.units(cores, n_devices)
-        found = self._of(way).estimate(size, units)
-        work = None if found is not None else way.work(job.touches, job.rows)
+        units = way.units(cores, n_devices)
+        return self._of(way).estimate(job.size, units) or self._guess(way, job, units)
+
+    def _guess(self, way: Way, job: Job, units: int) -> Estimate:
+        """The same where nothing is known."""
+        work, found = job.work(way), None
         if work is not None and way.lane.device is not None:
             self._tell_all()
             guess = guessed(way.lane.device)
-            found = self._estimates.estimate(way.key, Case(size, units), work, guess)
-        return Estimate.about(UNKNOWN_S, 1.0, "class") if found is None else found
+            found = self._estimates.estimate(way.key, Case(job.size, units), work, guess)
+        return found or Estimate.about(UNKNOWN_S, 1.0, "class")
 
     def known_s(self, way: Way, size: float, cores: int) -> float | None:
         """How long a job will take so; None where nothing is known."""
@@ -151,7 +164,7 @@ class Forecast:
         start_s = ready_s if lane.device is None else max(ready_s, self._free_s[lane])
         wanted = cores if lane.device is None else lane.cores
         last = min(taken + wanted, self.n_cores) - 1
-        return max(start_s, sorted(self._cores)[last]) if wanted else start_s
+        return max(start_s, self._cores[last]) if wanted else start_s
 
     def back_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from a lane to the host's memory."""
@@ -198,14 +211,12 @@ class Forecast:
         self._tell_all()
         self._estimates.keep()
 
-    def _choices(self, way: Way) -> Sequence[tuple[int, tuple[Lane, ...]]]:
-        """Of how many cores, and of which devices, a job there may make use."""
-        if way.among or not way.choices:    # else they are always the same
-            way.choices = [
-                (n, lanes)
-                for lanes in self._lanes_of(way) for n in self._core_counts(way, lanes)
-            ]  # fmt: skip
-        return way.choices
+    def _choices(self, way: Way) -> list[tuple[int, tuple[Lane, ...], int]]:
+        """Of how many cores, and of which devices, a job there may make use; as how many units."""
+        return [
+            (n, lanes, way.units(n, len(lanes)))
+            for lanes in self._lanes_of(way) for n in self._core_counts(way, lanes)
+        ]  # fmt: skip
 
     def _lanes_of(self, way: Way) -> Iterator[tuple[Lane, ...]]:
         """Whose devices a function may be given: those that are free first, by their numbers."""
@@ -231,43 +242,32 @@ class Forecast:
             n *= 2
         yield most
 
-    def _times(
-        self, job: Job, way: Way, n: int, lanes: Sequence[Lane], ready_s: float
-    ) -> tuple[float, float]:
+    def _choice(
+        self, job: Job, way: Way, n: int, lanes: tuple[Lane, ...], units: int, ready_s: float
+    ) -> Choice:
         """When it would end and start there."""
         lane = way.lane
         if lanes:
             ready_s = max(ready_s, *(self._free_s[one] for one in lanes))
         start_s = self.start_s(lane, n, ready_s)
-        took_s = self.seconds(way, job, n, len(lanes)).seconds
+        found = (way.executions or self._of(way)).estimate(job.size, units)
+        took_s = (found or self._guess(way, job, units)).seconds
         if self._memories.any:
             took_s += self.transfer_s(job, lane)
-        return start_s + took_s, start_s
+        return start_s + took_s, start_s, way, n, lanes
 
     def _take(self, lane: Lane, n: int, lanes: Sequence[Lane], end_s: float) -> None:
         taken = n if lane.device is None else lane.cores
         for one in lanes:
             self._free_s[one] = end_s
-        first = sorted(range(len(self._cores)), key=self._cores.__getitem__)
-        for core in first[:taken]:
-            self._cores[core] = end_s
+        if taken:
+            self._cores[:taken] = [end_s] * min(taken, len(self._cores))
+            self._cores.sort()
         if lane.device is not None:
             self._free_s[lane] = end_s
 
-    def _foresee(self, job: Job, memory: int) -> None:
-        replica = job.replicas is not None
-        for touch in job.touches:
-            for _, target, cells in moves_of(touch, memory, replica=replica):
-                touch.datum.foreseen.brought(target, cells)
-        for touch in job.touches:
-            if touch.writes and replica and memory != HOST_MEMORY:
-                touch.datum.foreseen.spoilt(memory, touch.box)  # until the host has written it
-            elif touch.writes:
-                touch.datum.foreseen.wrote(memory, touch.box)
-
     def _rank(self, job: Job) -> None:
         """How long it is from the start of jobs to the end of what follows, as far as is known."""
-        job.rank_s = job.seconds
         left, n = [job], 0
         while left and n < MOST_RANKED:
             one = left.pop()
@@ -293,7 +293,3 @@ class Forecast:
         key = move_key(self._lanes, memory, to_device=to_device)
         found = None if key is None else self._of_key(key).estimate(rounded(nbytes), 1)
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
-
-
-def _end_s(choice: Choice) -> float:
-    return choice[0]

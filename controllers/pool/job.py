@@ -2,11 +2,12 @@
 """A job: a task with the arguments that it was submitted with, until it is over."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, Protocol, TypeAlias
 
 from controllers.arbiter.held import of_task
+from controllers.estimates.task_key import Work
 from controllers.pool.data import Touch
 from controllers.pool.lane import Lane
 from controllers.pool.launched import Launched
@@ -45,6 +46,10 @@ class TaskFuture(Future[Any]):
     def __repr__(self) -> str:
         return f"<future of task {self.job.task.name!r}, number {self.job.number}>"
 
+    def running(self) -> bool:
+        """Whether it has started, and is not over."""
+        return self.job.state == RUNNING and not self.done()
+
     def cancel(self) -> bool:
         """Have it not done, and what reads what it was to give; False where it has started."""
         return self.owner.cancel(self.job)
@@ -79,13 +84,15 @@ class TaskFuture(Future[Any]):
 class Job:
     """One submission.
 
-    waits: how many jobs have to be over before it starts.  followers: those that wait for it, and
-    whether they read what it gives.  lost: why it will never be done.  before: unfinished jobs that
+    waits_for_values: the jobs whose results are among its arguments.  waits: how many jobs have to
+    be over before it starts.  followers: those that wait for it, and whether they read what it
+    gives.  lost: why it will never be done.  before: unfinished jobs that
     it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
     to before the last one.  cores, lanes: those that it has, and those whose devices it has as a
     function, foreseen before it starts.  replicas: where devices do what the host does, too.
     sent: whether the host has to have what it writes at once.  took_s: how long it took, with
     what was moved before, moved_s.  outcome: of the task that it is a part of.
+    works: what it does in a way, as far as that was asked for (`Call`).
     taken, launched: of a kernel what it has, and its launch, if it was begun by who submitted it.
     start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
     all that follows from it.
@@ -94,6 +101,7 @@ class Job:
     state = WAITING
     waits = 0
     lost: TaskError | CancelledError | None = None
+    future: TaskFuture | None = None
     way: Way | None = None
     placed: Way | None = None
     cores = 1
@@ -109,11 +117,13 @@ class Job:
     def __init__(
         self, number: int, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any],
         touches: list[Touch], owner: Owner, may_run: Sequence[Way] = (), size: float = 0.0,
+        waits_for_values: Sequence[Job] = (), works: dict[Way, Work | None] | None = None,
     ) -> None:  # fmt: skip
         self.number, self.task, self.touches = number, task, touches
         self.args, self.kwargs = args, kwargs
         self.may_run, self.size = may_run, size
-        self.future: TaskFuture | None = TaskFuture(owner, self)
+        self.waits_for_values, self.works = waits_for_values, works
+        self.owner: Owner | None = owner
         self.followers: list[tuple[Job, bool]] = []
         self.before: list[Job] = []
 
@@ -132,28 +142,42 @@ class Job:
         name = self.way.lane.name
         return with_devices(name, [lane.name for lane in self.lanes]) if self.lanes else name
 
-    @property
-    def waits_for_values(self) -> Iterator[Job]:
-        """The jobs whose results are among its arguments."""
-        for given in (*self.args, *self.kwargs.values()) if self.kwargs else self.args:
-            if isinstance(given, TaskFuture):
-                yield given.job
+    def work(self, way: Way) -> Work | None:
+        """What it does there, as far as that is known without doing it."""
+        works = self.works if self.rows is None else None
+        if works is None:
+            return way.work(self.touches, self.rows)
+        if way not in works:
+            works[way] = way.work(self.touches)
+        return works[way]
+
+    def give(self, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Have it done with other arguments, which touch this, and before it waits with them."""
+        self.args, self.touches, self.works = args, touches, None
+        self.waits_for_values = [one.job for one in args if isinstance(one, TaskFuture)]
 
     def let_go(self) -> None:
         """Of what it was given, as it is over; or what it touched would be kept by its history."""
-        self.future = None
+        self.future, self.owner, self.works, self.waits_for_values = None, None, None, ()
         self.args, self.kwargs, self.touches = [], {}, []
         self.before, self.may_run, self.replicas = [], [], None
 
 
 def future_of(job: Job) -> TaskFuture:
-    """The future of a job that is not over."""
-    assert job.future is not None, "a job that is not over"
+    """The future of a job that is not over, made when it is first asked for.
+
+    For who holds the pool's lock.
+    """
+    if job.future is None:
+        assert job.owner is not None, "a job that is not over"
+        job.future = TaskFuture(job.owner, job)
     return job.future
 
 
 # The future of a job that is not done, and why.
 Lost: TypeAlias = "tuple[TaskFuture, TaskError | CancelledError]"
+# The future of a job that was submitted, and what will not be done.
+Entered: TypeAlias = "tuple[TaskFuture, list[Lost]]"
 
 
 def tell(lost: Iterable[Lost]) -> None:

@@ -13,8 +13,7 @@ from controllers.device.event import Command, Event
 class Launch(Protocol):
     """What is bound to memory, to be launched again and again, one after another."""
 
-    @property
-    def command(self) -> Command: ...
+    command: Command
 
     def tell(self, numbers: Mapping[str, Any]) -> None:
         """The other arguments of the next one."""
@@ -29,11 +28,7 @@ class KernelLaunch(Launch):
     """A launch with all its arguments."""
 
     def __init__(self, command: Command) -> None:
-        self._command = command
-
-    @property
-    def command(self) -> Command:
-        return self._command
+        self.command = command
 
     def tell(self, numbers: Mapping[str, Any]) -> None:
         """It has them."""

@@ -6,7 +6,7 @@ import gc
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from controllers.device.event import Event
@@ -28,10 +28,12 @@ class Memories:
     """Images of arrays on devices with a memory of their own, each numbered from 1.
 
     Nothing else moves the same cells meanwhile, by the order of tasks; moves of one array take
-    turns.  moved: memory, whether to it, bytes and seconds, of the newest moves.
+    turns.  any: whether there is another one than the host's.
+    moved: memory, whether to it, bytes and seconds, of the newest moves.
     """
 
     def __init__(self) -> None:
+        self.any = False
         self._executors: dict[int, OpenCLExecutor] = {}
         self._holds: dict[int, weakref.WeakSet[Datum]] = {}
         self._in_use: dict[int, set[Datum]] = {}    # by the task that a device is doing
@@ -40,14 +42,9 @@ class Memories:
 
     def join(self, executor: OpenCLExecutor) -> int:
         """The number of the memory of a device."""
-        memory = len(self._executors) + 1
+        memory, self.any = len(self._executors) + 1, True
         self._executors[memory], self._holds[memory] = executor, weakref.WeakSet()
         return memory
-
-    @property
-    def any(self) -> bool:
-        """Whether there is another one than the host's."""
-        return bool(self._executors)
 
     @property
     def moved_nbytes(self) -> tuple[int, int]:
@@ -76,13 +73,20 @@ class Memories:
                 if touch.reads:
                     self.bring(touch.datum, memory, touch.box)
 
-    def are_there(self, touches: Iterable[Touch], memory: int) -> bool:
-        """Whether a task can compute there without waiting for cells or for room."""
-        return not self._executors or all(
-            not touch.datum.coming and (memory == HOST_MEMORY or memory in touch.datum.tiles)
-            and not (touch.reads and touch.datum.newest.stale(memory, touch.box).n_cells)
-            for touch in touches
-        )
+    def are_there(self, touches: Sequence[Touch], memory: int) -> bool:
+        """Whether a task can compute there with nothing to wait for or to make room for.
+
+        Then it is the one that does, without `before`.
+        """
+        for touch in touches:
+            datum = touch.datum
+            if datum.coming or (memory != HOST_MEMORY and memory not in datum.tiles):
+                return False
+            if touch.reads and not datum.newest.has(memory, touch.box):
+                return False
+        if memory != HOST_MEMORY:
+            self._in_use[memory] = {touch.datum for touch in touches}
+        return True
 
     def after(
         self, touches: Iterable[Touch], memory: int, replicas: Replicas | None = None
@@ -112,7 +116,7 @@ class Memories:
 
         Where there are none it waits for no move of other cells.
         """
-        if datum.newest.stale(memory, box).empty:
+        if datum.newest.has(memory, box):
             return
         with datum.moving:
             self._await(datum)
@@ -136,8 +140,7 @@ class Memories:
     def away(self, touches: Iterable[Touch]) -> list[Touch]:
         """Those of which the host has not all of the newest cells."""
         return [
-            touch for touch in touches
-            if not touch.datum.newest.stale(HOST_MEMORY, touch.box).empty
+            touch for touch in touches if not touch.datum.newest.has(HOST_MEMORY, touch.box)
         ]  # fmt: skip
 
     def image(self, datum: Datum, memory: int) -> Tile:

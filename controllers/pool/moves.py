@@ -14,10 +14,24 @@ from controllers.pool.newest import HOST_MEMORY, Move
 from hitmap.region import Region
 
 
+def foresee(touches: Sequence[Touch], memory: int, *, replica: bool) -> None:
+    """A job that computes there will be done."""
+    for touch in touches:
+        for _, target, cells in moves_of(touch, memory, replica=replica):
+            touch.datum.foreseen.brought(target, cells)
+    for touch in touches:
+        if touch.writes and replica and memory != HOST_MEMORY:
+            touch.datum.foreseen.spoilt(memory, touch.box)  # until the host has written it
+        elif touch.writes:
+            touch.datum.foreseen.wrote(memory, touch.box)
+
+
 def moves_of(touch: Touch, memory: int, *, replica: bool) -> list[Move]:
     """What is moved before a job that computes there, as far as is foreseen (`Memories.before`)."""
     foreseen = touch.datum.foreseen
-    there = foreseen.moves(memory, touch.box) if touch.reads else []
+    there = []
+    if touch.reads and not foreseen.has(memory, touch.box):
+        there = foreseen.moves(memory, touch.box)
     if not replica or memory == HOST_MEMORY:
         return there
     to_host = foreseen.moves(HOST_MEMORY, touch.box)

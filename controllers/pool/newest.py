@@ -36,6 +36,11 @@ class Newest:
             return Region.of([box])
         return known & box if any(map(box.meets, known.boxes)) else _NOTHING
 
+    def has(self, memory: int, box: Shape) -> bool:
+        """Whether the newest values of `box` are in this memory."""
+        known = self._stale.get(memory)
+        return known is not None and not any(map(box.meets, known.boxes))
+
     def moves(self, memory: int, box: Shape) -> list[Move]:
         """What brings the newest cells of `box` to a memory, in this order; by way of the host."""
         missing = self.stale(memory, box)
@@ -62,7 +67,8 @@ class Newest:
 
     def wrote(self, memory: int, box: Shape) -> None:
         """The cells of `box` got new values in this memory, and in no other one."""
-        self.brought(memory, Region.of([box]))
+        if not self.has(memory, box):
+            self.brought(memory, Region.of([box]))
         for other, stale in self._stale.items():
             if other != memory and not any(box in one for one in stale.boxes):
                 self._stale[other] = stale | box

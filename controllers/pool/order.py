@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError
 
 from controllers.pool.data import LEAST_LOOKS, Datum, Touch
-from controllers.pool.job import OVER, READY, RUNNING, Job, Lost
+from controllers.pool.job import OVER, RUNNING, Job, Lost, future_of
 from controllers.pool.task_error import TaskError
 
 MOST_REMEMBERED = 256   # entries of one datum's history that are over, for the forecast
@@ -39,7 +39,9 @@ def enter(job: Job, clock_s: float, touches: Sequence[Touch] | None = None) -> l
     for touch in touches:
         history, cells = touch.datum.history, (touch.box,)
         (history.wrote if touch.writes else history.read)(cells, job)
-        _tidy(touch.datum, clock_s)
+        touch.datum.uses += 1
+        if touch.datum.uses % LEAST_LOOKS == 0:
+            _tidy(touch.datum, clock_s)
     for other, reads in befores.items():
         if other.state != OVER:
             other.followers.append((job, reads))
@@ -51,18 +53,16 @@ def enter(job: Job, clock_s: float, touches: Sequence[Touch] | None = None) -> l
 
 
 def _tidy(datum: Datum, clock_s: float) -> None:
-    """Forget what is over, now and then, but not what has failed: its cells are spoilt.
+    """Forget what is over, but not what has failed: its cells are spoilt.
 
     What the forecast believes to be under way is remembered, so that it does not depend on when
     jobs end; but not too much of that.
     """
-    datum.uses += 1
-    if datum.uses % LEAST_LOOKS == 0:
-        over = [one for one in datum.history.pending() if one.state == OVER and one.lost is None]
-        old = {one for one in over if one.end_s <= clock_s}
-        if len(over) - len(old) > MOST_REMEMBERED:
-            old = set(over)
-        datum.history.forget(old.__contains__)
+    over = [one for one in datum.history.pending() if one.state == OVER and one.lost is None]
+    old = {one for one in over if one.end_s <= clock_s}
+    if len(over) - len(old) > MOST_REMEMBERED:
+        old = set(over)
+    datum.history.forget(old.__contains__)
 
 
 def lose(job: Job, other: Job) -> None:
@@ -100,7 +100,7 @@ def _cancelled(job: Job) -> list[Job] | None:
 
 
 def finish(jobs: Iterable[Job]) -> tuple[list[Job], list[Lost]]:
-    """These are over; which are ready now, and which are lost with them."""
+    """These are over; which can start now, and which are lost with them."""
     ready: list[Job] = []
     lost: list[Lost] = []
     left = list(jobs)
@@ -114,11 +114,9 @@ def finish(jobs: Iterable[Job]) -> tuple[list[Job], list[Lost]]:
             if follower.waits:
                 continue
             if follower.lost is not None:
-                assert follower.future is not None, "a job that is not over"
-                lost.append((follower.future, follower.lost))
+                lost.append((future_of(follower), follower.lost))
                 left.append(follower)
             else:
-                follower.state = READY
                 ready.append(follower)
         job.followers = []
         job.let_go()

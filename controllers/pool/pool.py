@@ -23,7 +23,7 @@ from controllers.pool.data import Touch
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.composites import Composite, Composites
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
-from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, future_of, tell
+from controllers.pool.job import Entered, Job, Lost, TaskFuture, check_outside, future_of, tell
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
 from controllers.pool.side.device_side import DeviceSide
 from controllers.pool.side.opening import opened
@@ -90,22 +90,23 @@ class Pool:
                 future, lost = self._composites.submitted(task, args, kwargs)
             else:
                 job = self._submissions.job(task, args, kwargs, self)
-                future = future_of(job)
-                lost = self._enter(job)
+                future, lost = self._enter(job)
         tell(lost)
         return future
 
-    def _enter(self, job: Job, touches: Sequence[Touch] | None = None) -> list[Lost]:
-        """Let a job wait for what comes before it, and place it; what will not be done, and why."""
+    def _enter(self, job: Job, touches: Sequence[Touch] | None = None) -> Entered:
+        """Let a job wait for what comes before it, and place it: a kernel after it has begun."""
         befores = order.enter(job, self._forecast.clock_s, touches)
-        self._forecast.place(job, befores)
         self._n_submitted += 1
+        is_ready, is_placed = job.waits == 0 and job.lost is None, len(job.may_run) == 1
+        begun = is_ready and is_placed and self._crew.begin(job, job.may_run[0])
+        self._forecast.place(job, befores)
+        future = future_of(job)
         if job.waits == 0 and job.lost is not None:
-            return [(future_of(job), job.lost), *self._pass_on([job])]
-        if job.waits == 0:
-            job.state = READY
-            self._crew.push(job)
-        return []
+            return future, [(future, job.lost), *self._pass_on([job])]
+        if is_ready and not begun:
+            (self._crew.push if is_placed else self._crew.start)(job)
+        return future, []
 
     def map(
         self, task: Task | Body, /, *iterables: Any, rows: int | None = None,
@@ -187,10 +188,8 @@ class Pool:
             found = order.cancel(job)
             if found is None:
                 return False
-            over = [one for one in found if one.state == READY]
-            for one in over:
-                self._crew.drop(one)
-            futures = [one.future for one in found if one.future is not None]
+            over = [one for one in found if self._crew.drop(one)]
+            futures = [future_of(one) for one in found]
             lost = self._pass_on(over)
         for future in futures:
             future.note_cancelled()
@@ -234,9 +233,9 @@ class Pool:
     def _over(
         self, job: Job, value: Any, error: TaskError | None, seconds: float, when: tuple[int, int]
     ) -> None:
-        way, future = job.way, future_of(job)
-        assert way is not None, "a job that was done just now"
         with self._lock:
+            way, future = job.way, future_of(job)
+            assert way is not None, "a job that was done just now"
             future.written = [touch for touch in job.touches if touch.writes]
             if error is None:
                 if job.outcome is not None:
@@ -261,7 +260,7 @@ class Pool:
         """These are over: start what is ready; what will not be done is returned."""
         ready, lost = order.finish(jobs)
         for one in ready:
-            self._crew.push(one)
+            self._crew.start(one)
         self._n_over += len(jobs) + len(lost)
         if self._n_over == self._n_submitted:
             self._changed.notify_all()

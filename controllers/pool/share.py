@@ -91,8 +91,8 @@ class Share:
 
     def take_now(self, way: Way) -> Taken | None:
         """The same of a kernel, where that needs no waiting and nobody to be asked; else None."""
-        got = None if held_here() else self._budget.take_now(way.claim)
-        if got is None:
+        got = way.got or self._got(way)
+        if held_here() or not self._budget.take_now(got):
             return None
         wants = self._wants(way.claim, got, _NOTHING)
         lease = self._kept.take_idle(wants) if wants else None
@@ -100,6 +100,12 @@ class Share:
             self._budget.give(got)
             return None
         return Taken(got, Got(got.cores), wants, lease)
+
+    def _got(self, way: Way) -> Got:
+        """What a kernel gets in a way: all that it claims, as it needs that."""
+        (lane,) = way.claim.among
+        way.got = Got(min(lane.cores, self.n), (lane,))
+        return way.got
 
     def give(self, taken: Taken) -> None:
         """Others may have it."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from controllers.controller.access import ArrayAccess
-from controllers.pool.calls import Call, Calls, looked_at, nbytes_of
+from controllers.pool.calls import Call, Calls, looked_at
 from controllers.pool.cut import PartAccess
 from controllers.pool.data import Data, Touch
 from controllers.pool.job import Job, Owner, TaskFuture
@@ -17,10 +17,10 @@ from controllers.pool.lane import Lane
 from controllers.pool.task import Task
 from controllers.pool.task import task as task_of
 from controllers.pool.variant import Body
-from controllers.pool.way import Way
 from controllers.pool.ways import Ways
 
 MOST_FUNCTIONS = 256    # that were given as they are
+_NOBODY: Sequence[Job] = ()
 
 
 class Submissions:
@@ -41,26 +41,27 @@ class Submissions:
 
         size: how much it has to do, where that is known.
         """
-        task = self._task(given)
+        task = given if isinstance(given, Task) else self._task(given)
         key, arrays = looked_at(task, args, kwargs)
-        call = self._calls.get(key, arrays)
+        call, touches, waits = self._calls.get(key), None, _NOBODY
         if call is not None:
-            touches, may_run, nbytes = call.touches(arrays), call.may_run, call.nbytes
-        else:
-            touches, may_run = self._looked(task, args, kwargs, owner)
-            nbytes = nbytes_of(touches)
+            touches = call.touches(arrays)
+        if call is None or touches is None:
+            touches, waits = self._looked(task, args, kwargs, owner)
+            call = Call(touches, self._ways.of(task, touches, has_futures=bool(waits)))
             if key is not None:
-                self._calls.add(key, Call.of(touches, may_run), task, arrays)
+                self._calls.add(key, call, task, arrays)
         if size is None:
-            size = nbytes if task.size is None else float(task.size(*args, **kwargs))
-        self._n_made += 1
-        return Job(self._n_made - 1, task, args, kwargs, touches, owner, may_run, size)
+            size = call.nbytes if task.size is None else float(task.size(*args, **kwargs))
+        number, may_run = self._n_made, call.may_run
+        self._n_made = number + 1
+        return Job(number, task, args, kwargs, touches, owner, may_run, size, waits, call.works)
 
     def _looked(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner
-    ) -> tuple[list[Touch], list[Way]]:
-        """What a task touches, and in which ways it can be done."""
-        touches, has_futures = list[Touch](), False
+    ) -> tuple[list[Touch], list[Job]]:
+        """What a task touches, and whose results it is given."""
+        touches, waits = list[Touch](), list[Job]()
         for name, value in task.named(args, kwargs):
             if isinstance(value, np.ndarray):
                 value = ArrayAccess(value, task.roles.get(name, "in"))
@@ -68,14 +69,12 @@ class Submissions:
                 origin = value.whole if isinstance(value, PartAccess) else None
                 touches.append(self.data.touch(name, value.array, value.role, origin))
             elif isinstance(value, TaskFuture):
-                has_futures = True
+                waits.append(value.job)
                 if value.owner is not owner:
                     raise ValueError(f"{value!r} is of another pool; give its result()")
-        return touches, self._ways.of(task, touches, has_futures=has_futures)
+        return touches, waits
 
-    def _task(self, given: Task | Body) -> Task:
-        if isinstance(given, Task):
-            return given
+    def _task(self, given: Body) -> Task:
         known = self._functions.get(given)
         if known is None:
             known = self._functions[given] = task_of(given)

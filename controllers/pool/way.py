@@ -9,7 +9,7 @@ import numpy as np
 
 from controllers.estimates.task_key import TaskKey, Work
 from controllers.language.each import Each
-from controllers.pool.budget import Claim
+from controllers.pool.budget import Claim, Got
 from controllers.pool.data import Touch
 from controllers.pool.executions import Executions
 from controllers.pool.lane import Lane
@@ -22,11 +22,12 @@ class Way:
 
     among: the lanes of the devices of which a function is given some.
     tried: whether the forecast has sent a job there already.  executions: what it knows of it.
-    choices: of how many cores, and which of those lanes, it was last asked about.
+    choices: of how many cores and which of those lanes it was last asked about, and as how many
+        units these count.  got: what a kernel has there, when it was asked for.
     """
 
     __slots__ = (
-        "variant", "lane", "key", "tried", "among", "claim", "name", "executions", "choices"
+        "variant", "lane", "key", "tried", "among", "claim", "name", "executions", "choices", "got"
     )  # fmt: skip
 
     def __init__(
@@ -35,7 +36,8 @@ class Way:
         self.variant, self.lane, self.tried, self.among = variant, lane, False, among
         self.name = f"{variant.name} on {lane.name}"
         self.executions: Executions | None = None
-        self.choices: list[tuple[int, tuple[Lane, ...]]] = []
+        self.choices: list[tuple[int, tuple[Lane, ...], int]] = []
+        self.got: Got | None = None
         if lane.device is not None:
             self.key = TaskKey.of(task, variant.name, lane.device)
             self.claim = Claim(0, 0, (lane,), 1, 1)

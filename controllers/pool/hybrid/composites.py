@@ -190,10 +190,11 @@ class Composites:
             hybrid, whole, parts, [count / MOST_UNITS for _, count in shares], self._memories,
             self._submissions, self._lock,
         )  # fmt: skip
-        waits = [one.future for one in whole.waits_for_values]
+        waits = [one for one in args if isinstance(one, TaskFuture)]
         begun = jobs.enter(jobs.made(splitting.begin, waits), whole.touches)
         for part, (side, _) in zip(parts, shares):
-            part.args, part.touches, part.may_run = [begun], [], [side.way]
+            part.give([begun], [])
+            part.may_run = [side.way]
             jobs.enter(part)
         before = list(jobs.futures)
         future = jobs.enter(jobs.made(splitting.end, before), whole.touches)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from controllers.pool import order
 from controllers.pool.data import Touch
 from controllers.pool.forecast import Forecast
-from controllers.pool.job import Job, Lost, Owner, TaskFuture, future_of
+from controllers.pool.job import Entered, Job, Lost, Owner, TaskFuture
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 
@@ -16,7 +16,7 @@ from controllers.pool.task import Task
 class Enter(Protocol):
     """Lets a job wait for others, and places it; `touches`: other than it moves, for its order."""
 
-    def __call__(self, job: Job, touches: Sequence[Touch] | None = None) -> list[Lost]: ...
+    def __call__(self, job: Job, touches: Sequence[Touch] | None = None) -> Entered: ...
 
 
 class PartJobs:
@@ -42,8 +42,8 @@ class PartJobs:
 
     def enter(self, job: Job, touches: Sequence[Touch] | None = None) -> TaskFuture:
         """Its future, from now on; `touches`: what it is ordered by, where it moves other cells."""
-        future = future_of(job)
-        self.lost += self._enter(job, touches)
+        future, lost = self._enter(job, touches)
+        self.lost += lost
         self.futures.append(future)
         return future
 

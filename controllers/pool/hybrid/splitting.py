@@ -68,7 +68,7 @@ class Splitting:
     def _fill(self, part: Job, args: tuple[Any, ...]) -> None:
         """Tell a job that waits what it is for."""
         made = self._submissions.job(part.task, args, {}, self._owner, part.size)
-        if any(made.waits_for_values):
+        if made.waits_for_values:
             raise ValueError(
                 f"task {part.task.name!r}: split has returned a future, for which nobody waits; "
                 f"give it to submit"
@@ -78,7 +78,7 @@ class Splitting:
                 f"task {part.task.name!r}: split has returned arrays that {part.placed} does not "
                 f"take; give slices whose last axis has the step 1"
             )
-        part.args, part.touches = made.args, made.touches
+        part.give(made.args, made.touches)
 
     def _end(self, begun: None, *results: Any) -> Any:
         merge = self._hybrid.merge

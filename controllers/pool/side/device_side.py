@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllers.controller.access import Access
@@ -38,21 +39,24 @@ class DeviceSide:
         self.memory = HOST_MEMORY if in_place else memories.join(self.executor)
         self._commands = Commands(self.executor)
         self._launches = Launches(self._commands, rank)
-        self._known, self._in_place = KnownLaunches(), TilesInPlace(self.executor)
+        self._known = KnownLaunches()
+        self._tile = TilesInPlace(self.executor).of if in_place else self._image
 
     def begin(self, job: Job) -> bool:
         """Enqueue a kernel that was launched like this before, if no cell has to be moved for it.
 
         In any thread, while nothing is done here; `run` then waits for its end.
         """
-        if job.replicas is not None or not self._memories.are_there(job.touches, self.memory):
+        if job.replicas is not None:
             return False
-        numbers, tiles = numbers_of(job), self._tiles(job)
-        launch = self._known.get(self._known.key(job, tiles, numbers))
+        if self._memories.any and not self._memories.are_there(job.touches, self.memory):
+            return False
+        numbers = numbers_of(job)
+        tiles = [self._tile(touch.datum) for touch in job.touches]
+        _, launch = self._known.get(job, tiles, numbers)
         if launch is None:
             return False
         launch.tell(numbers)
-        self._memories.before(job.touches, self.memory)
         job.launched = Launched(self._commands, launch)
         return True
 
@@ -71,21 +75,18 @@ class DeviceSide:
         return None, seconds
 
     def _launched(self, job: Job) -> Launched:
-        numbers, tiles = numbers_of(job), self._tiles(job)
-        key = self._known.key(job, tiles, numbers)
-        launch = self._known.get(key)
+        numbers = numbers_of(job)
+        tiles = [self._tile(touch.datum) for touch in job.touches]
+        key, launch = self._known.get(job, tiles, numbers)
         if launch is None:
             launch = self._prepared(job, tiles, numbers)
             if self._launches.checked is None:      # which looks at each launch
-                self._known.add(key, launch, job, tiles.values())
+                self._known.add(key, launch, job, tiles)
         launch.tell(numbers)
         return Launched(self._commands, launch)     # it has been built by now
 
-    def _tiles(self, job: Job) -> dict[Datum, Tile]:
-        return {one.datum: self._tile(one.datum) for one in job.touches}
-
     def _prepared(
-        self, job: Job, tiles: dict[Datum, Tile], numbers: dict[str, Any]
+        self, job: Job, tiles: Sequence[Tile], numbers: Mapping[str, Any]
     ) -> Launch:
         body, named = job.variant.body, named_tiles(job.touches, tiles)
         if isinstance(body, Each):
@@ -99,9 +100,7 @@ class DeviceSide:
         group = job.variant.group
         return KernelLaunch(self._launches.prepared(body, over_of(job), given, group)[0])
 
-    def _tile(self, datum: Datum) -> Tile:
-        if self.memory == HOST_MEMORY:
-            return self._in_place.of(datum)
+    def _image(self, datum: Datum) -> Tile:
         return self._memories.image(datum, self.memory)
 
     def close(self) -> None:

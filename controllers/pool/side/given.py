@@ -2,7 +2,7 @@
 """What a job is given, as functions and kernels take it: arrays, tiles of arrays, and numbers."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from controllers.controller.access import ArrayAccess
 from controllers.memory.tile import Tile
-from controllers.pool.data import Datum, Touch
+from controllers.pool.data import Touch
 from controllers.pool.job import Job, TaskFuture
 
 
@@ -34,12 +34,12 @@ def value_of(given: Any) -> Any:
 
 
 def named_tiles(
-    touches: Sequence[Touch], tiles: Mapping[Datum, Tile]
+    touches: Sequence[Touch], tiles: Sequence[Tile]
 ) -> dict[str, tuple[Touch, Tile]]:
-    """Touches with tiles whose cells are counted from the first one of each array."""
+    """Touches with their tiles, whose cells are counted from the first one of each array."""
     found = {}
-    for touch in touches:
-        tile, geometry = tiles[touch.datum], touch.at.geometry
+    for touch, tile in zip(touches, tiles):
+        geometry = touch.at.geometry
         assert geometry is not None, "what a device was chosen for"
         found[touch.name] = touch, Tile(geometry, tile.dtype, tile.host, tile.buffer)
     return found

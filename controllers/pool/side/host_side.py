@@ -68,10 +68,10 @@ def _items(job: Job) -> None:
     """Compute the items of a job in NumPy."""
     body = job.variant.body
     assert isinstance(body, Each), "a function of items"
-    tiles = {
-        one.datum: Tile(Geometry.dense(one.datum.box), one.datum.dtype, one.datum.flat, None)
+    tiles = [
+        Tile(Geometry.dense(one.datum.box), one.datum.dtype, one.datum.flat, None)
         for one in job.touches
-    }  # fmt: skip
+    ]  # fmt: skip
     executor = ReferenceExecutor(reference_device())
     launch = ItemLaunch(executor, body, named_tiles(job.touches, tiles), job.rows)
     launch.tell(numbers_of(job))

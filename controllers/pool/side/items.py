@@ -11,7 +11,6 @@ from math import prod
 
 import numpy as np
 
-from controllers.device.event import Command
 from controllers.executor.executor import Executor, Folding
 from controllers.language.each import Each
 from controllers.memory.tile import Tile
@@ -52,14 +51,10 @@ class ItemLaunch(Launch):
         self._folding = executor.folding(made.program, sweep, [over]) if made.sums else None
         self._summed = {name: by_rows(*given[name]) for name in made.sums}
         tiles = {name: by_rows(*given[name]) for name in {*stage.fields_read, *sweep.writes}}
-        self._command = executor.launch_command(
+        self.command = executor.launch_command(
             made.program, sweep, {name: tiles[name] for name in stage.fields_read},
             {name: tiles[name] for name in sweep.writes}, over, self._around, self._folding,
         )  # fmt: skip
-
-    @property
-    def command(self) -> Command:
-        return self._command
 
     def tell(self, numbers: Mapping[str, float]) -> None:
         """TypeError for those that the function does not take."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,23 +32,25 @@ class KnownLaunches:
     def __init__(self) -> None:
         self._known: dict[Key, tuple[Launch, Variant, list[Seen], list[weakref.ref[Tile]]]] = {}
 
-    @staticmethod
-    def key(job: Job, tiles: Mapping[Datum, Tile], numbers: Mapping[str, Any]) -> Key:
-        """What a launch depends on; of numbers their bits, too, but for functions of items."""
-        of_tiles = [
-            (one.name, one.role, id(one.at), id(tiles[one.datum])) for one in job.touches
-        ]
-        if isinstance(job.variant.body, Each):      # which are told them
-            return id(job.variant), job.rows, *of_tiles
-        of_numbers = [(name, type(value), repr(value)) for name, value in numbers.items()]
-        return id(job.variant), job.rows, *of_tiles, *of_numbers
+    def get(
+        self, job: Job, tiles: Sequence[Tile], numbers: Mapping[str, Any]
+    ) -> tuple[Key, Launch | None]:
+        """What a launch depends on, and that launch, if it was done before.
 
-    def get(self, key: Key) -> Launch | None:
-        """The launch, if it was done before."""
-        found = self._known.get(key)
-        return None if found is None else found[0]
+        tiles: of what the job touches.  Numbers count by their bits, but for functions of items.
+        """
+        assert job.way is not None, "a job that was placed"
+        variant = job.way.variant
+        key: list[object] = [id(variant), job.rows]
+        for touch, tile in zip(job.touches, tiles):
+            key += touch.name, touch.role, id(touch.at), id(tile)
+        if numbers and not isinstance(variant.body, Each):      # which are told them
+            key += [(name, type(value), repr(value)) for name, value in numbers.items()]
+        made = tuple(key)
+        found = self._known.get(made)
+        return made, None if found is None else found[0]
 
-    def add(self, key: Key, launch: Launch, job: Job, tiles: Iterable[Tile]) -> None:
+    def add(self, key: Key, launch: Launch, job: Job, tiles: Sequence[Tile]) -> None:
         """Remember it until one of its tiles goes, or there are too many."""
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
@@ -66,16 +68,15 @@ class TilesInPlace:
 
     def __init__(self, executor: OpenCLExecutor) -> None:
         self._executor = executor
-        self._known: weakref.WeakKeyDictionary[Datum, Tile] = weakref.WeakKeyDictionary()
 
     def of(self, datum: Datum) -> Tile:
         """To be called while somebody has the array; made once."""
-        tile = self._known.get(datum)
+        tile = datum.in_place.get(self)
         owner = datum.owner()
         assert owner is not None, "an array that somebody has"
         if tile is None or tile.host is None or tile.host.flags.writeable < owner.flags.writeable:
             made = self._executor.tile_in_place(Geometry.dense(datum.box), _unowned(datum.flat))
-            tile = self._known[datum] = made
+            tile = datum.in_place[self] = made
         return tile
 
 

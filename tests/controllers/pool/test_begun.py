@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from mpi_jobs import HANGS_S
 
 import controllers as ct
+from controllers.arbiter import kept
 from controllers.controller.commands import Commands
 from controllers.pool import crew
 from controllers.pool.pool import Pool
@@ -22,6 +25,11 @@ more = ct.Task("more", ("y", "by"), roles={"y": "updating"})
 more.variant(ct.Kernel.of("more", """
     __kernel void more(__global float *y, TILE(y), BOX, const float by)
     { CELL; HERE(y) += by; }""", roles={"y": "updating"}))
+
+adds = ct.Task("adds", ("x", "y"), roles={"y": "updating"})
+adds.variant(ct.Kernel.of("adds", """
+    __kernel void adds(__global const float *x, TILE(x), __global float *y, TILE(y), BOX)
+    { CELL; HERE(y) += HERE(x); }""", roles={"y": "updating"}))
 
 
 @ct.task(roles={"y": "updating"})
@@ -149,3 +157,41 @@ def test_roles_that_are_said_in_the_call_are_another_call(pool: Pool) -> None:
             pool.submit(np.copyto, b, a).result(HANGS_S)
     pool.submit(np.add, a, a, out=ct.writing(b)).result(HANGS_S)
     assert (b == 2).all()
+
+
+def called(names: list[str], call: Callable[..., Any], *given: Any) -> Any:
+    """What `call` returns; the functions of Python's that this thread calls for it are noted."""
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        return call(*given)
+    finally:
+        sys.setprofile(before)
+
+
+def test_of_a_task_that_was_submitted_before_few_functions_are_called(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "LOOK_S", HANGS_S)    # until others are asked for again
+    watched, x, y = Watched(pool, monkeypatch), np.ones(9, np.float32), np.zeros(9, np.float32)
+    do, in_thread, counts = pool._crew._do, list[str](), list[tuple[int, int, int]]()
+    monkeypatch.setattr(pool._crew, "_do", lambda job: called(in_thread, do, job))
+    for _ in range(24):
+        in_submit = list[str]()
+        in_thread.clear()
+        future = called(in_submit, pool.submit, adds, x, y)
+        assert future.exception(HANGS_S) is None
+        watched.idle()
+        if watched.threads[-1] is threading.main_thread():
+            counts.append((in_submit.index("noted"), len(in_submit), len(in_thread)))
+    # now and then estimates are made, and what is known is tidied
+    to_enqueue, all_of_submit, to_end = map(min, zip(*counts))
+    own_memory = pool._memories.any
+    assert to_enqueue <= (41 if own_memory else 35)
+    assert all_of_submit <= (84 if own_memory else 56)
+    assert to_end <= (46 if own_memory else 37)

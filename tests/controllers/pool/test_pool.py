@@ -56,6 +56,16 @@ def test_a_future_gives_what_the_function_returns(pool: Pool) -> None:
     }  # fmt: skip
 
 
+def test_a_future_is_running_from_the_start_of_its_task_to_its_end(pool: Pool) -> None:
+    gate, a = Gate(), np.ones(4)
+    first, second = pool.submit(gate, ct.updating(a)), pool.submit(add, a, 2)
+    assert gate.begun.wait(60)
+    assert first.running() and not second.running() and not first.cancel()
+    gate.open.set()
+    assert second.result(60) == 12
+    assert not first.running() and not second.running() and first.done()
+
+
 @pytest.mark.parametrize("asks", [TaskFuture.result, TaskFuture.exception])
 def test_who_has_asked_how_a_task_ended_finds_its_cores_idle(asks: Any, pool: Pool) -> None:
     for _ in range(3):
