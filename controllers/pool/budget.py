@@ -86,8 +86,7 @@ class Budget:
         with self._lock:
             if self._turns or self._free < wanted.cores or not self._lanes.issuperset(wanted.lanes):
                 return False
-            self._free -= wanted.cores
-            self._lanes.difference_update(wanted.lanes)
+            self._note(wanted)
             return True
 
     def give(self, got: Got) -> None:

@@ -29,6 +29,8 @@ def parts_of(n_rows: int, n_jobs: int, known: Estimate | None) -> list[tuple[int
     [(0, 24), (24, 48), (48, 56), (56, 64)]
     >>> parts_of(64, 2, Estimate.about(1.0, 0.01, "history"))
     [(0, 32), (32, 64)]
+    >>> [len(parts_of(512, n, Estimate.about(1.0, 0.5, "history"))) for n in (1, 2, 4, 8, 15)]
+    [5, 10, 12, 16, 30]
     """
     pieces = [1.0]
     if known is not None:

@@ -31,6 +31,9 @@ class Tries:
         >>> tries, ends = Tries(), [lambda a, b: 1.0 * (b - a), lambda a, b: 16.0 * (b - a)]
         >>> [tries.counts("it", ends, (64, 0), [False, False])[1] for _ in range(8)]
         [0, 0, 0, 2, 0, 0, 0, 2]
+        >>> ends[1] = lambda a, b: 99.0 + (b - a)   # were it true, no unit would be over in time
+        >>> [tries.counts("other", ends, (64, 0), [False, False])[1] for _ in range(8)]
+        [0, 0, 0, 1, 0, 0, 0, 0]
         """
         if len(self._left_out) >= MOST_KNOWN:
             self._left_out.clear()
