@@ -31,6 +31,7 @@ class Choices:
         self._winners = Winners.of(device) if winners is None else winners
         self._chosen: dict[Key, Candidate] = {}     # tried now, found, or kept
         self._looked_up: set[Key] = set()
+        self.settled: set[Key] = set()      # for which a run has tried what is alike
         self._digests: dict[Hashable, str] = {}
 
     def configuration(self, offer: Offer, launch: kgt.Launch | None = None) -> Candidate:

@@ -22,10 +22,15 @@ def settle(engine: Configurable) -> None:
     """Let the launches of this rank take the fastest of what is alike; not collective.
 
     For an engine whose fields are not set yet: the launches that are timed write to its tiles.
+    Launches as large as some that have settled on the same device, before a field was divided
+    anew, take the same.
     """
     for launches in chosen_launches(engine):
         program, sweep = engine.plan.program, launches.sweep
         executor = launches.executor
+        if launches.key in executor.choices.settled:
+            continue
+        executor.choices.settled.add(launches.key)
         launch = executor.launch_of(program, sweep, launches.placed)
         used = executor.choices.configuration(executor.offer(program, sweep), launch)
         others = [one for one in used.alike(launch.extent) if one.suits(launch.fields.values())]

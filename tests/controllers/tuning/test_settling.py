@@ -87,3 +87,11 @@ def test_launches_are_really_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engine, "timed", noted)
     run(np.ones(EXTENT, np.float32))
     assert min(spent) > 0
+
+
+def test_a_field_that_is_divided_anew_tries_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = lengths_timed(monkeypatch, 100, 1e-5)
+    with Computation(MEAN, EXTENT, devices="cpu", steps_per_launch=2) as computation:
+        settled, n_timed = configured(computation._engine), len(timed)
+        computation.redistribute(partition="blocks")
+        assert configured(computation._engine) == settled and len(timed) == n_timed > 0
