@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What two sides of a hybrid task do together, over what each does alone.
 
-    python tools/measure_sides.py [--device gpu] [--cores N] [--private] [--ratios 1 3 10 100]
+    python tools/measure_sides.py [--device gpu ...] [--cores N] [--private] [--ratios 1 3 10 100]
                                   [--milliseconds 30] [--rounds 7] [--pause [DRIFT]] [--out f.json]
 
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
 long: the rate of both over the sum of those alone, in turns, and over that of the better one.
 The sides are a device and the cores that it leaves: all beside a GPU, without those that it
-computes with where it is (part of) a CPU.  Of two devices (`--device cpu/1,1`) they are the sides,
-of which the second one is slowed: it does the same several times over.
+computes with where it is (part of) a CPU.  Two devices are the sides themselves: unlike ones
+(`--device gpu:0 cpu`), or parts of one (`--device cpu/1,1`), of which the second one is slowed: it
+does the same several times over.
 --pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
 machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
 """
@@ -18,14 +19,14 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # cores are the pool's
 
 import numpy as np
-from measure_tasks import TURNS, WIDTH, Array, opened, turned_on_host
+from measure_tasks import TURNS, TURNS_BY_SECOND, WIDTH, Array, opened, turned_on_host
 
 import controllers as ct
 from controllers.pool.hybrid.hybrid import Hybrid
@@ -46,6 +47,8 @@ class Work:
         self.slow = {1: 1.0, 2: 1.0}        # how many times as slow a side is just now
         self.row_s = {1: 0.0, 2: 0.0}       # for which sides wait
         self.again = 1                      # what the second device does over, to be slowed
+        kinds = [lane.device.kind for lane in pool._lanes[1:] if lane.device is not None]
+        self.unlike = kinds if len({*kinds}) > 1 else []
         for lane in pool._lanes[1:]:
             self._delay(lane.side, lane.number)
 
@@ -56,7 +59,10 @@ class Work:
     def task(self, name: str, sides: Sequence[int]) -> ct.Task:
         """For some of the sides; times are kept by the name."""
         made = ct.Task(name, ("x", "n", "again", "on_host", "none"), roles={"x": "updating"})
-        if 1 in sides or self.cores is None:
+        for side, kind in enumerate(self.unlike, 1):
+            if side in sides:
+                made.variant((TURNS, TURNS_BY_SECOND)[side - 1], on=kind)
+        if not self.unlike and (1 in sides or self.cores is None):
             made.variant(TURNS)
         if 2 in sides and self.cores is not None:
             made.variant(turned_on_host if self._pause is None else self._on_cores)
@@ -64,7 +70,8 @@ class Work:
 
     def alone(self, name: str, side: int) -> Hybrid:
         """A task for one of them."""
-        shares = None if self.cores is not None else (2.0 - side, side - 1.0)
+        is_one_side = self.cores is not None or bool(self.unlike)
+        shares = None if is_one_side else (2.0 - side, side - 1.0)
         return ct.hybrid(self.task(f"{name} {side}", [side]), cut={"x": ct.Row}, shares=shares)
 
     def _on_cores(self, x: Array, n: int, again: int, on_host: int, none: int) -> None:
@@ -106,6 +113,15 @@ class Work:
         return took_s
 
 
+def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
+    """How often a side does it all, to take so long."""
+    count, took_s = 1, 0.0
+    while took_s < wanted_s / 3:    # so that its start counts little
+        count *= 2
+        took_s = min(seconds_of(count) for _ in range(3))
+    return max(1, round(wanted_s * count / took_s))
+
+
 def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, float]:
     """Of tasks of which the first side is so many times as fast as the second one."""
     name, first_s = f"turns, 1:{ratio:g}", given.milliseconds / 1e3
@@ -113,18 +129,20 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
     alone = [work.alone(name, side) for side in (1, 2)]
     both = ct.hybrid(work.task(f"{name} both", [1, 2]), cut={"x": ct.Row})
     again = on_host = 1
-    work.again = 1 if given.pause is not None or work.cores else max(1, round(ratio))
+    is_slowed = given.pause is None and work.cores is None and not work.unlike
+    work.again = max(1, round(ratio)) if is_slowed else 1
     if given.pause is not None:
         work.row_s = {1: first_s / N_ROWS, 2: ratio * first_s / N_ROWS}
     else:
-        took_s = 0.0
-        while took_s < first_s / 3:     # so that its start counts little
-            again *= 2
-            took_s = min(work.timed(alone[0], again, 0, work.pool) for _ in range(3))
-        again = max(1, round(first_s * again / took_s))
-    if given.pause is None and work.cores is not None:
-        host_s = min(work.timed(alone[1], 0, 8, second) for _ in range(3)) / 8
-        on_host = max(1, round(ratio * first_s / host_s))
+        def by_first(n: int) -> float:
+            return work.timed(alone[0], n, 0, work.pool)
+
+        def by_second(n: int) -> float:
+            return work.timed(alone[1], 0, n, second)
+
+        again = count_for(by_first, first_s)
+        if not is_slowed:
+            on_host = count_for(by_second, ratio * first_s)
     for _ in range(WARM):
         work.drawn()
         work.timed(both, again, on_host, work.pool)
@@ -146,7 +164,7 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--device", default="gpu")
+    parser.add_argument("--device", nargs="+", default=["gpu"])
     parser.add_argument("--cores", type=int)
     parser.add_argument("--private", action="store_true")
     parser.add_argument("--ratios", type=float, nargs="+", default=[1, 3, 10, 100])

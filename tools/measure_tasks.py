@@ -39,19 +39,24 @@ N_TIMES, WARM = 2000, 50
 TURNS_EACH, SHORTEST_S = 4, 1e-3
 N_KNOWN, N_PLANTED, N_OTHERS = 20, 2, 5
 
-TURNS = ct.Kernel.of("turned", """
+def _turned(times: str) -> ct.Kernel:
+    """Turns of each cell, so many times: one of the parameters."""
+    return ct.Kernel.of("turned", """
     __kernel void turned(__global double *x, TILE(x), BOX, const long n, const long again,
                          const long on_host, const long none)
     {
         CELL;
         const double before = HERE(x);
         double after = before;
-        for (long k = 0; k < again; ++k) {      /* `none` is 0: each time the same */
+        for (long k = 0; k < TIMES; ++k) {      /* `none` is 0: each time the same */
             after = before + none * k;
             for (long j = 0; j < n; ++j) after = 3.7 * after * (1 - after);
         }
         HERE(x) = after;
-    }""", roles={"x": "updating"})
+    }""".replace("TIMES", times), roles={"x": "updating"})  # fmt: skip
+
+
+TURNS, TURNS_BY_SECOND = _turned("again"), _turned("on_host")
 ADDS = ct.Kernel.of("more", """
     __kernel void more(__global float *y, TILE(y), BOX) { CELL; HERE(y) += 1; }""",
                     roles={"y": "updating"})  # fmt: skip
