@@ -118,7 +118,7 @@ class Balancer:
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
         if self._decider.settled and not settled and all(self._cells):
-            fields.keep_times(self._decider.seen)
+            fields.keep_times(self._decider.newest)
         return found.shares
 
     def foresee(
@@ -129,7 +129,7 @@ class Balancer:
             return None
         seconds = [rate.seconds(n) for rate, n in zip(rates, self._cells, strict=True)]
         window = Window(seconds, self._cells, n_left, max(self._comm.allgather(self._cost_s)))
-        found = self._decider.foreseen(window, fields.cells_of)
+        found = self._decider.foreseen(rates, window, fields.cells_of)
         self._pay = found.gain_s, found.cost_s
         return found.shares
 

@@ -17,7 +17,7 @@ from controllers.balance.shares import equal_times
 from controllers.balance.sightings import Sightings
 from controllers.plan.rate import Rate
 
-WORTH = 0.03        # of a step's time: so much must be gained by a move
+WORTH = 0.02        # of a step's time: so much must be gained by a move
 DOUBT = 0.05        # ... once shares are settled, and by two windows in a row
 CHANGED = 1.15      # a device that takes so many times longer, or less, is another one
 MOST_MOVES = 3      # until shares are settled
@@ -82,9 +82,9 @@ class Decider:
         return [one.rate for one in self._sightings]
 
     @property
-    def seen(self) -> list[Mapping[int, float]]:
-        """Of all devices, the seconds of steps by their cells."""
-        return [one.seen for one in self._sightings]
+    def newest(self) -> list[Mapping[int, float]]:
+        """Of all devices, the seconds of steps on the cells that they have, as seen last."""
+        return [one.newest for one in self._sightings]
 
     def decide(self, window: Window, cells_of: CellsOf) -> Decision:
         """What comes of a window."""
@@ -101,11 +101,12 @@ class Decider:
                     one.forget()
         return self._decided(window, cells_of)
 
-    def foreseen(self, window: Window, cells_of: CellsOf) -> Decision:
-        """What comes of times that were seen elsewhere: none is counted as a move, or settles."""
-        for one, cells, seconds in zip(self._sightings, window.cells, window.seconds):
-            one.add(cells, seconds)
-        shares, new_s = self._best(window, cells_of)
+    def foreseen(self, rates: Sequence[Rate], window: Window, cells_of: CellsOf) -> Decision:
+        """What comes of rates that were seen elsewhere: none is counted as a move, or settles.
+
+        Nor as seen: alone a device may be faster than beside others.
+        """
+        shares, new_s = self._best(rates, window, cells_of)
         now_s = max(window.seconds)
         gain_s = (now_s - new_s) * window.n_left
         if new_s > (1 - DOUBT) * now_s or gain_s <= window.cost_s:
@@ -114,7 +115,7 @@ class Decider:
 
     def _is_other(self, window: Window, cells_of: CellsOf) -> bool:
         """Whether two windows have said that the settled shares are not right any more."""
-        new_s = self._best(window, cells_of)[1]
+        new_s = self._best(self.rates, window, cells_of)[1]
         is_new = any(
             abs(now - usual) > DOUBT * usual for now, usual in zip(window.seconds, self._usual)
         )
@@ -126,7 +127,7 @@ class Decider:
         return True
 
     def _decided(self, window: Window, cells_of: CellsOf) -> Decision:
-        shares, new_s = self._best(window, cells_of)
+        shares, new_s = self._best(self.rates, window, cells_of)
         now_s = max(window.seconds)
         if self.settled:
             return self._stays(window, "settled", new_s)
@@ -141,9 +142,11 @@ class Decider:
         self.n_moves += 1
         return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
 
-    def _best(self, window: Window, cells_of: CellsOf) -> tuple[tuple[float, ...], float]:
+    def _best(
+        self, rates: Sequence[Rate], window: Window, cells_of: CellsOf
+    ) -> tuple[tuple[float, ...], float]:
         """The shares by which all take equally long, and the seconds of a step with them."""
-        rates, n_cells = self.rates, sum(window.cells)
+        n_cells = sum(window.cells)
         shares = tuple(n / n_cells for n in equal_times(rates, n_cells, self.least))
         cells = cells_of(shares)
         return shares, max(rate.seconds(n) for rate, n in zip(rates, cells, strict=True))

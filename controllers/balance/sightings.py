@@ -46,9 +46,9 @@ class Sightings:
         return bool(self._seconds)
 
     @property
-    def seen(self) -> Mapping[int, float]:
-        """The newest seconds of a step, by the number of cells."""
-        return self._seconds
+    def newest(self) -> Mapping[int, float]:
+        """The seconds of a step that were seen last, by the number of cells."""
+        return {self._newest: self._seconds[self._newest]}
 
     @property
     def rate(self) -> Rate:

@@ -143,9 +143,7 @@ def expected(
             kernels_s += 2 * copied / memory
         before = found.get(executor, (0.0, 0.0, 0.0))
         found[executor] = before[0] + up_s, before[1] + down_s, before[2] + kernels_s
-    devices = {(where.rank, where.controller) for where in plan.locations}
-    doubled = not skewed or plan.periodic[0] or len(devices) > len({rank for rank, _ in devices})
-    disk_s = disk_nbytes(plan, images, doubled=doubled) / DISK
+    disk_s = disk_nbytes(plan, images, doubled=not skewed) / DISK
     return Pipeline(*max(found.values(), key=max), disk_s)
 
 

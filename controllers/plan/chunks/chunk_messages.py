@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What chunks get of those of other ranks: rows of images, in messages from host to host.
+"""What chunks get of those of other ranks and other runs: rows of images, from host to host.
 
 They leave when a pass has brought the chunks that own them back to the host, from the images
 themselves where they are runs of memory, and wait where they arrive until the next pass uploads
-them.
+them.  Within a rank they are copied.
 """
-# docs/decisions/0066-images-in-files.md, 0103-rows-leave-from-their-images.md
+# docs/decisions/0066-images-in-files.md, 0103-rows-leave-from-their-images.md,
+# 0105-rows-between-devices-lie-aside.md
 from __future__ import annotations
 
 from typing import Literal
@@ -23,7 +24,7 @@ def record_messages(
     """Exchange what the pass `phase` begins with; as it `opens`, of fields only read, too."""
     bundles = [bundle for bundle in plan.bundles if opens or bundle.after >= 0]
     for bundle in bundles:
-        if bundle.target in plan.places:
+        if bundle.target in plan.places and not plan.stays(bundle):
             arriving = [_packed(bundle, "halo")]
             recorder.add(
                 bundle.target, "receive", "network", [], arriving,
@@ -42,6 +43,10 @@ def _send(plan: ChunkOutline, recorder: Recorder, bundle: Bundle, phase: int) ->
         for each in bundle.transfers
     ]
     number, transfers = bundle.number, bundle.transfers
+    if plan.stays(bundle):
+        kept = [_packed(bundle, "halo")]
+        recorder.add(source, "pack", "host", rows, kept, bundle=number, transfers=transfers)
+        return
     if plan.packs(bundle):
         leaving = [_packed(bundle, "border")]
         recorder.add(source, "pack", "host", rows, leaving, bundle=number, transfers=transfers)

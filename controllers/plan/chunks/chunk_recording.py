@@ -65,7 +65,7 @@ def _upload(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, plac
         if message.source == place:
             wrapped.append(message)
             continue
-        if not plan.is_near(message):
+        if not plan.is_near(field, message):
             record_arrival(plan, recorder, field, message, room, place)
             continue
         sources.append(MemoryCells(plan.image(field, phase, message.source), message.border))

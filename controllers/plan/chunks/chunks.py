@@ -11,7 +11,7 @@ host has two images, as chunks read around themselves what others have not writt
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 from controllers.plan.bundle import Bundle
@@ -170,10 +170,14 @@ class ChunkOutline(RoundOutline):
         """What a place gets of its neighbours, and of itself beyond the ends of rings."""
         return self.patterns[field].incoming(place)
 
-    def is_near(self, message: Message) -> bool:
-        """Whether what a place gets lies in images of its own rank."""
+    def is_near(self, field: str, message: Message) -> bool:
+        """Whether a place takes what it gets from images: from those of its own rank."""
         source, target = self.locations[message.source], self.locations[message.target]
         return source.rank == target.rank
+
+    def stays(self, bundle: Bundle) -> bool:
+        """Whether cells do not leave their rank, but are kept beside its images."""
+        return self.locations[bundle.source].rank == self.locations[bundle.target].rank
 
     def packs(self, bundle: Bundle) -> bool:
         """Whether cells are packed before they leave: those that are no runs of their images."""
@@ -200,8 +204,9 @@ class ChunkOutline(RoundOutline):
         for bundle in self.bundles:
             packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
             leaves, arrives = StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")
+            is_packed = not self.stays(bundle) and self.packs(bundle)
             for end, home in ((leaves, bundle.source), (arrives, bundle.target)):
-                if home in self.places and (end is arrives or self.packs(bundle)):
+                if home in self.places and (end is arrives or is_packed):
                     yield PlanMemory(
                         end, packed, bundle.dtype, "staging", home, "step", on_device=False
                     )
@@ -251,10 +256,11 @@ class ChunkOutline(RoundOutline):
     def _patterns(
         self, fields: Sequence[str]
     ) -> tuple[dict[str, HaloPattern], dict[Version, HaloPattern]]:
-        """What each chunk gets of others; a message of those of other ranks, else of the host."""
+        """What each chunk gets of others; messages of what it does not take from images."""
         patterns, exchanged = super()._patterns(fields)
-        far = {
-            version: pattern.only(lambda message: not self.is_near(message))
-            for version, pattern in exchanged.items()
-        }
+        far = {}
+        for field in fields:
+            version, is_near = self.liveness.last(field), partial(self.is_near, field)
+            if version in exchanged:
+                far[version] = exchanged[version].only(lambda message, near=is_near: not near(message))
         return patterns, {version: pattern for version, pattern in far.items() if pattern.messages}

@@ -58,7 +58,7 @@ def _arrive(
     boxes: tuple[Shape, ...] = () if own.empty else (own,)
     moves = [(plan.image(field, phase, place), boxes, boxes)] if boxes else []
     for message in plan.around(field, place):
-        if not plan.is_near(message):
+        if not plan.is_near(field, message):
             record_arrival(plan, recorder, field, message, parcel, now)
         elif message.source != place:
             image = plan.image(field, phase, message.source)

@@ -22,6 +22,7 @@ from controllers.plan.operation import Parcel, RoomKey, SlotKey, TileKey
 from controllers.program.rounds import Round
 from controllers.program.skew import Skew
 from controllers.program.sweep import Sweep, Version
+from hitmap.message import Message
 from hitmap.region import Region
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -86,19 +87,13 @@ class SkewedOutline(ChunkPlan):
         rest = (Region.of([over]) - own).boxes
         return [*([] if own.empty else [(own, True)]), *((box, False) for box in rest)], nothing
 
-    @cached_property
-    def is_alone(self) -> bool:
-        """Whether no chunk is uploaded rows of images that another one changes, in any pass.
-
-        Rows of other ranks have left their images when the next pass begins.
-        """
-        ranks = [self.locations[run[0]].rank for run in self._runs]
-        if len({*ranks}) < len(ranks):
-            return False
-        return not self.periodic[0] or all(len(run) == 1 for run in self._runs)
+    def is_near(self, field: str, message: Message) -> bool:
+        """... if no pass changes them: others have left the images when a pass begins."""
+        is_own = message.source == message.target
+        return super().is_near(field, message) and (is_own or not self.changes(field))
 
     def n_images(self, field: str) -> int:
-        return 1 if self.is_alone else super().n_images(field)
+        return 1
 
     def run_of(self, place: int) -> tuple[int, ...]:
         """The chunks of its device that follow one another, it among them, as they are computed."""

@@ -126,14 +126,25 @@ def test_skewed_chunks_of_a_rank_get_rows_at_its_ends_alone() -> None:
 
 
 def test_runs_of_chunks_of_one_device_are_skewed_each_by_itself() -> None:
-    """As blocks that devices take in turn; the host has two images, as runs read of each other."""
+    """As blocks that devices take in turn; what runs read of each other lies beside one image."""
     plan = cross([0, 0, 1, 1, 0, 0], SkewedPlan, n_launches=2)
     assert [plan.before(place) for place in plan.places] == [None, 0, 3, None, None, 4]
     around = {place: [str(box) for m in plan.around("u", place) for box in m.halo]
               for place in plan.places}  # fmt: skip
     assert around == {0: [], 1: ["[10:12, 0:20]"], 2: ["[8:10, 0:20]"], 3: ["[20:22, 0:20]"],
                       4: ["[18:20, 0:20]"], 5: []}  # fmt: skip
-    assert plan.n_images("u") == 2
+    assert plan.n_images("u") == 1
+
+
+def test_devices_of_a_rank_keep_what_the_other_one_reads_beside_one_image() -> None:
+    program = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+    layout = Layout.bands(Shape.of_extent((24, 20)), 4)
+    where = [Location(controller=number, shares_host=False) for number in (0, 0, 1, 1)]
+    plan = SkewedPlan(program, layout, (False, False), where, n_launches=3)
+    verbs = [one.verb for one in plan.operations if one.bundle is not None]
+    assert sorted(verbs) == ["pack"] * 2 + ["upload"] * 2
+    kept = [one.nbytes for one in plan.memories if one.kind == "staging"]
+    assert plan.n_images("u") == 1 and kept == [3 * 20 * 4] * 2
 
 
 def test_neighbours_come_to_the_rows_between_them_at_the_same_time() -> None:
