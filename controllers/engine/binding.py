@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
-
-import numpy as np
 
 from controllers.device.event import Command, in_order
 from controllers.engine.combination import Combination, Told
 from controllers.engine.file_use import announced
-from controllers.engine.host_work import Assistant, by_host
+from controllers.engine.host_work import Assistants, by_host, copy_cells
 from controllers.engine.memories import Memories
 from controllers.engine.network import PIECE_NBYTES, MessageEnd, message_tags
 from controllers.executor.executor import Digesting, Executor, Folding
@@ -51,7 +50,7 @@ class Binder(Memories):
         self.around = {place: first for place, (first, *_) in self.turns.items()}
         self._shared: dict[int, Command] = {}   # by the number in the first step
         self._foldings: dict[tuple[int, int], Folding] = {}     # by sweep and place
-        self._assistant = Assistant()
+        self._assistants = Assistants()
 
     def command(self, operation: Operation) -> Command:
         """The command of `operation`, with all its arguments set; a launch that need not fold.
@@ -213,15 +212,10 @@ class Binder(Memories):
             copy = self.executors[operation.place].copies_command
             return in_order([copy(itemsize, alike) for itemsize, alike in copies.items()])
         moves = [(self._cells(a, run[0]), self._cells(b, run[1])) for a, b, run in ends]
-
-        def move() -> None:
-            for cells, room in moves:
-                np.copyto(room, cells)
-
         is_large = sum(cells.nbytes for cells, _ in moves) > PIECE_NBYTES
         if is_large and not self.executors[operation.place].shares_host:
-            return self._assistant.command(move)    # who drives the device goes on
-        return by_host(move)
+            return self._assistants.copying(moves)  # who drives the device goes on
+        return by_host(partial(copy_cells, moves))
 
     def _transfer(self, operation: Operation) -> Command:
         """Between a device and the host, run by run; one where the cells are packed."""

@@ -131,7 +131,7 @@ class Engine(Installation):
             if lookout is not None:
                 lookout.begin(before, last)
             yield from self._replay(first, n_steps, progress, lookout)
-            self._patience.until_all(chain(self._messages, self.course.left))
+            self._patience.until_all(chain(self._beside_devices, self.course.left))
             if lookout is not None:
                 lookout.end()
             self.numbers.end(self._last_turn(self.course.last))
@@ -167,7 +167,7 @@ class Engine(Installation):
         self._n_done, self.n_steps = step + 1, n_steps
         self.numbers.reach(self._last_turn(step))
         if whole:
-            self._patience.until_all(self._messages)
+            self._patience.until_all(self._beside_devices)
             self.finish()
 
     def _last_turn(self, step: int) -> int:
@@ -184,8 +184,9 @@ class Engine(Installation):
             executor.flush()
 
     @property
-    def _messages(self) -> Iterator[Task]:
-        return (task for task in self._tasks if task.operation.lane == "network")
+    def _beside_devices(self) -> Iterator[Task]:
+        """Messages, and what the host does, perhaps by a thread of its own."""
+        return (task for task in self._tasks if task.operation.lane in ("network", "host"))
 
     def _open(self, first: int, n_steps: int, logs: Mapping[int, Sequence[Log]]) -> None:
         """What the step `first` needs because fields were set, all of it before it begins."""

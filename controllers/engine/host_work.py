@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Work of the host as commands: done by who starts it, or by a thread while that one goes on."""
+"""Work of the host as commands: done by who starts it, or by threads while that one goes on."""
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from controllers.device.event import COMPLETE, UNDER_WAY, Command, Event, HostEvent, Noticed
+from hitmap.cut import split_even
+
+Cells = npt.NDArray[Any]
+MOST_THREADS = 4    # that copy, ...
+CORES_EACH = 4      # ... of those that the process may use
 
 
 def by_host(work: Callable[[], None]) -> Command:
@@ -20,37 +31,56 @@ def by_host(work: Callable[[], None]) -> Command:
     return command
 
 
-class Assistant:
-    """A thread that does one thing after the other; it is made when it is first needed."""
+class Assistants:
+    """Threads beside the one that drives devices; they are made when they are first needed."""
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="assistant")
+    def __init__(self, n_threads: int | None = None) -> None:
+        """n_threads: by default some where there are many cores; one copies 4 to 5 GB/s."""
+        usual = min(MOST_THREADS, len(os.sched_getaffinity(0)) // CORES_EACH)
+        self._n_threads = max(1, usual) if n_threads is None else n_threads
+        self._threads = ThreadPoolExecutor(self._n_threads, thread_name_prefix="assistant")
 
-    def command(self, work: Callable[[], None]) -> Command:
-        """The command of `work`, which the thread does."""
-        return _Assisted(self._thread, work)
+    def command(self, *works: Callable[[], None]) -> Command:
+        """The command of some works, which are done at the same time."""
+        return _Assisted(self._threads, works)
+
+    def copying(self, moves: Sequence[tuple[Cells, Cells]]) -> Command:
+        """The command that copies arrays, each from the first to the second one."""
+        parts: list[list[tuple[Cells, Cells]]] = [[] for _ in range(self._n_threads)]
+        for cells, room in moves:
+            cuts = split_even(len(cells), max(1, min(self._n_threads, len(cells))))
+            for part, low, high in zip(parts, cuts, cuts[1:]):
+                part.append((cells[low:high], room[low:high]))
+        return self.command(*(partial(copy_cells, part) for part in parts if part))
+
+
+def copy_cells(moves: Sequence[tuple[Cells, Cells]]) -> None:
+    """From the first one of each pair to the second."""
+    for cells, room in moves:
+        np.copyto(room, cells)
 
 
 class _Assisted(Noticed):
-    """The command, and the event of its end; what `work` raises, who asks after it raises."""
+    """The command, and the event of its end; what work raises, who asks after it raises."""
 
-    def __init__(self, thread: ThreadPoolExecutor, work: Callable[[], None]) -> None:
-        self._thread, self._work = thread, work
-        self._future: Future[None] | None = None
+    def __init__(self, threads: ThreadPoolExecutor, works: Sequence[Callable[[], None]]) -> None:
+        self._threads, self._works = threads, works
+        self._futures: list[Future[None]] = []
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         self._begin = time.perf_counter_ns()
-        self._future = self._thread.submit(self._work)
+        self._futures = [self._threads.submit(work) for work in self._works]
         return self
 
     @property
     def command_execution_status(self) -> int:
-        if self._future is None:
+        if not self._futures:
             return COMPLETE
-        if not self._future.done():
+        if not all(future.done() for future in self._futures):
             return UNDER_WAY
-        future, self._future = self._future, None
+        futures, self._futures = self._futures, []
         self._note_end()
-        future.result()
+        for future in futures:
+            future.result()
         return COMPLETE
 

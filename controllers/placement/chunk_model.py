@@ -19,10 +19,13 @@ from controllers.plan.chunks.images import Images
 from controllers.plan.chunks.pipeline import Pipeline
 from controllers.program.program import Program
 from controllers.program.skew import Skew
+from hitmap.cut import split_even
 from hitmap.shape import Shape
 from hitmap.strided import whole_vectors
 
-REUSED = 5      # times that launches of several steps use what they have read, at most
+# Times that launches of several steps use what they have read, at most, by the number of axes: as
+# seen on an H200 and an H100.
+REUSED = {1: 5, 2: 5, 3: 2}
 # Bytes per second over the link of a device, each way while the other one is busy, and of its own
 # memory: what a choice is made by before anything has been measured.
 LINK = {"gpu": 4.8e10, "cpu": 2.5e9}
@@ -83,20 +86,53 @@ def least_skewed(plan: Plan, placement: Placement, span: int, n_slots: int) -> i
     """The same of skewed chunks, which share a window: the rows that are kept are there once.
 
     (rows of a chunk + rows kept) x bytes of a row in all buffers + rows x bytes in parcels <= free.
+    Rows of neighbours come with a chunk at the end, of a row at least, which may be thicker than
+    the others with them.
     """
     depth, parcels, most = depth_of(plan, span), max(1, n_slots // 2), 1
-    below, above = ends(plan, placement, span)
+    around = ends(plan, span)
     for place, box in enumerate(plan.layout.owned):
         executor = placement.executors[place]
-        free = executor.ledger.cap_bytes - executor.ledger.on_device
         row = row_nbytes(plan, place, span)
+        free = executor.ledger.cap_bytes - executor.ledger.on_device - row * depth
         come, leave = (parcels * nbytes for nbytes in _moved(plan.program, box))
-        free -= row * (depth + above) + come * max(below, above)
         rows = free // (row + come + leave)
+        end = max(around[place]) + 1
+        if any(around[place]) and rows < end:
+            left = free - (row + come) * end
+            rows = -1 if left < 0 else min(end, left // leave) if leave else end
         if rows < 1:
             return None
-        most = max(most, -(-box.extent[0] // rows))
+        most = max(most, n_parts(box.extent[0], rows, around[place]))
     return most
+
+
+def n_parts(n_rows: int, most: int, around: tuple[int, int]) -> int:
+    """Chunks of so many rows at most, with the rows of neighbours that come at both ends.
+
+    >>> n_parts(100, 20, (0, 0)), n_parts(100, 20, (0, 10)), n_parts(100, 20, (30, 30))
+    (5, 6, 7)
+    """
+    if most > max(around):
+        return -(-(n_rows + sum(around)) // most)
+    n_ends = sum(map(bool, around))
+    return n_ends + -(-max(0, n_rows - n_ends) // most)
+
+
+def cuts_of(n_rows: int, n_chunks: int, around: tuple[int, int]) -> list[int]:
+    """Where a place is cut: where rows of neighbours come, too, less of its own are in a chunk.
+
+    >>> cuts_of(100, 5, (0, 0)), cuts_of(100, 5, (0, 10)), cuts_of(100, 5, (30, 0))
+    ([0, 20, 40, 60, 80, 100], [0, 22, 44, 66, 88, 100], [0, 1, 26, 51, 76, 100])
+    """
+    n_ends = sum(map(bool, around))
+    n_chunks = max(1, min(n_chunks, n_rows))
+    if n_chunks <= n_ends:
+        return split_even(n_rows, n_chunks)
+    size = -(-(n_rows + sum(around)) // n_chunks)
+    first, last = (max(1, size - rows) if rows else 0 for rows in around)
+    between = split_even(n_rows - first - last, n_chunks - n_ends)
+    return [*[0] * bool(first), *(first + cut for cut in between), *[n_rows] * bool(last)]
 
 
 def depth_of(plan: Plan, span: int) -> int:
@@ -106,11 +142,28 @@ def depth_of(plan: Plan, span: int) -> int:
     return max(Skew(plan.liveness, span, extensions, is_backward=way).depth for way in ways)
 
 
-def ends(plan: Plan, placement: Placement, span: int) -> tuple[int, int]:
-    """Rows around all that a device computes that come with its first and its last chunk."""
-    first, *others = placement.executors.values()
-    several = any(one is not first for one in others)
-    return margins(plan.program, span)[0] if several or plan.periodic[0] else (0, 0)
+def ends(plan: Plan, span: int) -> list[tuple[int, int]]:
+    """By place, rows below and above it that come with its first and its last chunk.
+
+    Where another device goes on, or the domain is a ring.
+    """
+    low, high = margins(plan.program, span)[0]
+    owned = plan.layout.owned
+    begins = {box.lower[0]: place for place, box in enumerate(owned) if not box.empty}
+    finishes = {box.upper[0]: place for place, box in enumerate(owned) if not box.empty}
+
+    def is_other(place: int, next_one: int | None) -> bool:
+        if next_one is None:
+            return plan.periodic[0]
+        return not plan.locations[place].same_controller(plan.locations[next_one])
+
+    return [
+        (
+            low * is_other(place, finishes.get(box.lower[0])),
+            high * is_other(place, begins.get(box.upper[0])),
+        )
+        for place, box in enumerate(owned)
+    ]
 
 
 def expected(
@@ -119,15 +172,15 @@ def expected(
 ) -> Pipeline:  # fmt: skip
     """What a pass is estimated to take, of the device that takes longest."""
     program = plan.program
-    around = sum(margins(program, span)[0]) * n_chunks
+    reused = REUSED.get(program.n_axes, REUSED[2])
     kept = depth_of(plan, span) if skewed else 0
-    if skewed:
-        around = sum(ends(plan, placement, span))
+    overlap = sum(margins(program, span)[0]) * n_chunks
+    each_around = [sum(pair) if skewed else overlap for pair in ends(plan, span)]
     found: dict[Executor, tuple[float, float, float]] = {}
     for place, box in enumerate(plan.layout.owned):
         executor = placement.executors[place]
         link, memory = (of.get(executor.device.kind, of["cpu"]) for of in (LINK, MEMORY))
-        rows = box.extent[0]
+        rows, around = box.extent[0], each_around[place]
         come, leave = _moved(program, box)
         up_s, down_s = come * (rows + around) / link, leave * rows / link
         computed = sum(
@@ -136,7 +189,7 @@ def expected(
         )  # fmt: skip
         # what launches of several steps compute twice, at both ends of their rows
         twice = n_chunks * sum(margins(program, per_launch - 1)[0])
-        each_s = computed * (rows + (around + twice) / 2) / memory / min(per_launch, REUSED)
+        each_s = computed * (rows + (around + twice) / 2) / memory / min(per_launch, reused)
         kernels_s = each_s * span
         if skewed:
             copied = kept * n_chunks * row_nbytes(plan, place, span) + (come + leave) * rows

@@ -11,7 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.chunk_model import ends, expected, least_chunks, least_skewed
+from controllers.placement.chunk_model import (
+    cuts_of,
+    ends,
+    expected,
+    least_chunks,
+    least_skewed,
+)
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
 from controllers.plan.chunks.chunk_margins import why_overlapped
@@ -23,11 +29,10 @@ from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
 from controllers.program.segments import why_not_divided
 from controllers.settings.execution import Execution
-from hitmap.cut import split_even
 from hitmap.layout import Layout
 
-# steps of a pass that may be chosen
-SPANS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+# steps of a pass that may be chosen: four to each power of 2
+SPANS = (1, 2, 3, *(n << twice for twice in range(8) for n in (4, 5, 6, 7)), 1024)
 WORTH = 0.95            # of the time of a pass: what the fastest has to save beside a shorter one
 
 
@@ -70,12 +75,17 @@ def why_whole(program: Program, execution: Execution, placement: Placement) -> s
     return why_not_divided(program)
 
 
-def cut(layout: Layout, placement: Placement, n_chunks: int) -> tuple[Layout, Placement]:
-    """Each place in so many chunks along axis 0, or as many as it has rows."""
+def cut(
+    layout: Layout, placement: Placement, n_chunks: int,
+    around: Sequence[tuple[int, int]] | None = None,
+) -> tuple[Layout, Placement]:  # fmt: skip
+    """Each place in so many chunks along axis 0, or as many as it has rows.
+
+    around: of each place, the rows below and above it that come with its chunks at the ends.
+    """
     owned, homes = [], []
     for place, box in enumerate(layout.owned):
-        rows = box.extent[0]
-        cuts = split_even(rows, max(1, min(n_chunks, rows)))
+        cuts = cuts_of(box.extent[0], n_chunks, (0, 0) if around is None else around[place])
         for low, high in zip(cuts, cuts[1:]):
             owned.append(box.slab(0, box.lower[0] + low, box.lower[0] + high))
             homes.append(place)
@@ -115,7 +125,7 @@ def cuttings(
             pipeline = expected(
                 single, placement, images, cutting.n_chunks, span, at_once, skewed=skewed
             )
-            waits = any(ends(single, placement, span))  # for what the pass before leaves at its end
+            waits = any(map(any, ends(single, span)))   # for what the pass before leaves at its end
             seconds = (pipeline.likely_s + waits * pipeline.ends_s(cutting.n_chunks)) / span
             if not best or seconds < best[-1][0]:
                 why = _why(least, "" if skewed else reason or "it is faster")
@@ -128,7 +138,7 @@ def _spans(each: int, per_launch: int, most: int) -> Sequence[int]:
     """Steps of a pass to choose from: multiples of `each`, and of what a launch best computes.
 
     >>> _spans(1, 12, 100)
-    [1, 2, 3, 4, 6, 8, 12, 24, 48, 96]
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 24, 48, 96]
     >>> _spans(4, 7, 20)
     [4, 8, 12, 16, 20]
     """

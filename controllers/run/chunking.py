@@ -11,7 +11,7 @@ from controllers.kernel.registry import KernelChoice
 from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import fits
-from controllers.placement.chunk_model import least_chunks, least_skewed
+from controllers.placement.chunk_model import ends, least_chunks, least_skewed
 from controllers.placement.chunking import SPANS, Cutting, cut, cuttings, refused, why_whole
 from controllers.placement.far import known_to_all
 from controllers.placement.halo_width import fixed_width, replanned_pass, spans_to_try
@@ -88,7 +88,7 @@ class Chunking:
         for cutting in cuttings(single, known, execution, images, width, per_launch, most):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
-                layout, placement = cut(self._layout, self._placement, n_chunks)
+                layout, placement = self._cut(n_chunks, cutting)
                 plan = self._chunks(cutting, layout, placement)
                 homes, comm = placement.executors, self._comm
                 if fits(plan, homes, self._largest_bytes, comm, on_same_tiles=_ends(plan)):
@@ -153,13 +153,17 @@ class Chunking:
     def cut_anew(self, size: Size) -> tuple[Layout, Placement, ChunkPlan]:
         """Chunks of this size.  Collective."""
         if self._drawn is None or self._drawn[0] != size:
-            layout, placement = cut(self._layout, self._placement, size.chunks)
             cutting = replace(
                 self._first, n_chunks=size.chunks, span=self._launched(size.span),
                 n_slots=size.slots, why="found while passes ran",
             )  # fmt: skip
+            layout, placement = self._cut(size.chunks, cutting)
             self._drawn = size, layout, placement, self._chunks(cutting, layout, placement)
         return self._drawn[1:]
+
+    def _cut(self, n_chunks: int, cutting: Cutting) -> tuple[Layout, Placement]:
+        around = ends(self._single, cutting.span) if cutting.is_skewed else None
+        return cut(self._layout, self._placement, n_chunks, around)
 
     def _launched(self, span: int) -> int:
         """Steps of a pass; of steps that have parts, turns of a repeat, which stay."""

@@ -258,9 +258,11 @@ class ChunkOutline(RoundOutline):
     ) -> tuple[dict[str, HaloPattern], dict[Version, HaloPattern]]:
         """What each chunk gets of others; messages of what it does not take from images."""
         patterns, exchanged = super()._patterns(fields)
-        far = {}
-        for field in fields:
-            version, is_near = self.liveness.last(field), partial(self.is_near, field)
-            if version in exchanged:
-                far[version] = exchanged[version].only(lambda message, near=is_near: not near(message))
+        far = {
+            version: exchanged[version].only(partial(self._is_far, field))
+            for field in fields if (version := self.liveness.last(field)) in exchanged
+        }  # fmt: skip
         return patterns, {version: pattern for version, pattern in far.items() if pattern.messages}
+
+    def _is_far(self, field: str, message: Message) -> bool:
+        return not self.is_near(field, message)

@@ -11,7 +11,7 @@ import pytest
 from controllers import Stencil
 from controllers.executor.executor import Executor
 from controllers.memory.ledger import Ledger
-from controllers.placement.chunk_model import expected, least_skewed
+from controllers.placement.chunk_model import cuts_of, ends, expected, least_skewed, n_parts
 from controllers.placement.chunking import SPANS, WORTH, Cutting, cuttings
 from controllers.placement.far import FarDevice, FarExecutor
 from controllers.placement.placement import Placement
@@ -79,7 +79,7 @@ def test_no_pass_of_another_length_would_save_much_and_no_shorter_one_is_as_good
         extent = (side,) * program.n_axes
         plan, placement = planned(program, extent, "gpu", 2 * GIB)
         seconds = {}
-        for span in SPANS:
+        for span in (n for n in SPANS if n < per_launch or not n % per_launch):
             least = least_skewed(plan, placement, span, SLOTS)
             if least is not None:
                 at_once = max(n for n in range(1, per_launch + 1) if not span % n)
@@ -107,3 +107,23 @@ def test_no_way_where_not_even_a_row_fits_and_the_steps_that_are_asked_for() -> 
     assert not [*cuttings(plan, placement, Execution(), IN_MEMORY, None, 1)]
     plan, placement = planned(wave(), (32768,) * 2, "gpu", 2 * GIB)
     assert {one.span for one in cuttings(plan, placement, Execution(), IN_MEMORY, 20, 4)} == {20}
+
+
+def test_a_chunk_with_rows_of_a_neighbour_owns_fewer() -> None:
+    for most in range(1, 40):
+        for around in ((0, 0), (0, 7), (12, 0), (9, 9)):
+            cuts = cuts_of(150, n_parts(150, most, around), around)
+            rows = [high - low for low, high in zip(cuts, cuts[1:])]
+            assert min(rows) > 0 and sum(rows) == 150
+            inner = rows[bool(around[0]) : len(rows) - bool(around[1])]
+            assert max(inner) <= most
+            assert rows[0] + around[0] <= max(most, around[0] + 1)
+            assert rows[-1] + around[1] <= max(most, around[1] + 1)
+
+
+def test_rows_come_from_where_another_device_or_a_ring_goes_on() -> None:
+    layout = Layout.bands(Shape.of_extent((120, 40)), 4)
+    where = [Location(controller=number, shares_host=False) for number in (0, 0, 1, 1)]
+    for ring, outer in ((False, 0), (True, 5)):
+        plan = Plan(star(2), layout, (ring, False), where)
+        assert ends(plan, 5) == [(outer, 0), (0, 5), (5, 0), (0, outer)]

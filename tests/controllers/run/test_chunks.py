@@ -2,7 +2,8 @@
 """Fields that do not fit their device run all the same: caps, what is chosen, refused and told."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from sample import sample
 
 import controllers as ct
 from controllers import Computation, MemoryCapError, Stencil, reference_run
+from controllers.engine import binding, host_work
 from controllers.memory.ledger import Ledger
 from controllers.placement.chunk_model import least_chunks, least_skewed
 from controllers.placement.placement import Placement
@@ -228,6 +230,28 @@ def test_numbers_of_chunks(chunks: Any) -> None:
         ct.dry_run(CROSS, (8, 8), 2, chunks=2)
 
 
+@two_cores
+def test_a_run_ends_when_rows_between_devices_lie_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has run may set the fields: no thread copies rows of images any more."""
+    under_way: list[int] = []
+    copied = host_work.copy_cells
+
+    def late(moves: Sequence[tuple[host_work.Cells, host_work.Cells]]) -> None:
+        under_way.append(1)
+        time.sleep(0.02)
+        copied(moves)
+        under_way.pop()
+
+    monkeypatch.setattr(host_work, "copy_cells", late)
+    monkeypatch.setattr(binding, "PIECE_NBYTES", 0)
+    with Computation(CROSS, START, devices="cpu/1,1", zero_copy=False, chunks=2) as run:
+        for n_steps in (3, 2):
+            run.run(n_steps)
+            assert not under_way
+            run.u.set(run.u.gather())
+        assert np.array_equal(run.gather(), expected(5))
+
+
 # cap, rows x cells of a row, steps of a pass, slots, and the skewed chunks that fit: by hand
 SKEWED = [
     (24_000, (60, 40), 1, 3, 2),        # 320 bytes a row in two buffers and two parcels: 37.5
@@ -248,6 +272,27 @@ def test_the_least_number_of_skewed_chunks(
     cap: int, extent: tuple[int, ...], span: int, slots: int, chunks: int | None
 ) -> None:
     assert least_skewed(*placed(cap, extent), span, slots) == chunks
+
+
+# cap, steps of a pass, and the skewed chunks that fit, of each of two devices with 60 rows of 40
+BESIDE = [
+    (24_000, 1, 2),         # 2 rows kept, 36.5 others with the row of the other device: 61 rows
+    (24_000, 12, 3),        # 13: 31 of 72
+    (24_000, 24, 4),        # 25: 25 of 84
+    (24_000, 29, None),     # 30 kept, 30 at the end: 24000 - 60 * 320 - 30 * 160 leave nothing
+    (26_400, 29, 5),        # 15 of these: a row comes with those of the other device, 59 by 15
+]
+
+
+@pytest.mark.parametrize(("cap", "span", "chunks"), BESIDE)
+def test_the_least_number_of_skewed_chunks_beside_another_device(
+    cap: int, span: int, chunks: int | None
+) -> None:
+    layout = Layout.bands(Shape.of_extent((120, 40)), 2)
+    where = tuple(Location(controller=number, shares_host=False) for number in (0, 1))
+    plan = Plan(CROSS, layout, (False, False), [*where])
+    homes = {place: SimpleNamespace(ledger=Ledger("GPU", cap)) for place in (0, 1)}
+    assert least_skewed(plan, Placement(where, homes), span, 3) == chunks  # type: ignore[arg-type]
 
 
 # cap, rows x cells of a row, steps of a pass, slots, and the chunks that fit: by hand
