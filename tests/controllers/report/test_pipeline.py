@@ -66,6 +66,8 @@ def test_the_timeline_has_a_row_for_copy_in_one_for_kernels_one_for_copy_out(
     ]  # fmt: skip
     for (step, number), event in found.items():
         for edge in every[number].after:
+            if "host" in (every[number].lane, every[edge.number].lane):
+                continue    # by unlike clocks
             before = found.get((step - edge.steps_back, edge.number))
             assert before is None or before["ts"] + before["dur"] <= event["ts"] + 1e-3
 
