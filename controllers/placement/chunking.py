@@ -33,7 +33,7 @@ from hitmap.layout import Layout
 
 # steps of a pass that may be chosen: four to each power of 2
 SPANS = (1, 2, 3, *(n << twice for twice in range(8) for n in (4, 5, 6, 7)), 1024)
-WORTH = 0.95            # of the time of a pass: what the fastest has to save beside a shorter one
+WORTH = 0.97            # of the time of a pass: what the fastest has to save beside a shorter one
 
 
 @dataclass(frozen=True)
