@@ -11,10 +11,11 @@ steps, the first where nothing is known of the devices, the second with what tha
 moves, and the overhead, which is what these steps took beyond those of a run that is given the
 shares which the first one has found.  The second run and that one are open at once and run pieces
 by turns, so that what disturbs one disturbs both: pieces in which shares changed, and the first
-one, count with the whole difference, the others with its median.  Then `--steps` further steps of
-that computation, in nine runs of which the median counts, each of so many that its beginning and
-its end weigh little: the share of the slow part, the cells per second, and these relative to the
-sum of what the kernels of both do while they run (1 is perfect: nobody waits, nothing is
+one, count with the whole difference, the others with its median.  What it takes to make each is
+compared before, in turns, too: memory that a process has not had before is slower.  Then
+`--steps` further steps of that computation, in nine runs of which the median counts, each of so
+many that its beginning and its end weigh little: the share of the slow part, the cells per second,
+and these relative to the sum of what the kernels of both do while they run (1 is perfect: nobody waits, nothing is
 exchanged).  All bits are compared with those of the first device alone.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
 in two dimensions, two minutes in three.
@@ -57,6 +58,7 @@ HEAD = (
 )
 PIECES = 9          # of the steps whose speed counts
 TURNS = 25          # in which two runs are compared
+MADE = 5            # how often each is made
 
 
 @contextmanager
@@ -110,6 +112,16 @@ class Case:
         if run.layout.n_places < 2:
             sys.exit(f"{self.options.device} is one device; name one in parts, as cpu/1,1, or two")
         return run, time.perf_counter() - start
+
+    def more_to_make(self, found: dict[str, Any], given: dict[str, Any]) -> float:
+        """How many seconds longer it takes to make a run that finds shares, in turns."""
+        seconds: list[list[float]] = [[], []]
+        for _ in range(MADE):
+            for each, how in zip(seconds, (found, given)):
+                run, took_s = self.opened(**how)
+                run.close()
+                each.append(took_s)
+        return median(seconds[0]) - median(seconds[1])
 
     def found(self) -> tuple[Report, float, Any]:
         """Of a run that finds shares: how long it took, too, and the field then."""
@@ -177,11 +189,14 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
     with nothing_known(), Slowness(times, options.device).holding():
         cold, cold_s, first = case.found()
         shares = [place.share for place in cold.places]
-        given, given_s = case.opened(weights=shares, balance="off")
+        finds = {"weights": "auto", "balance": "start"}
+        has = {"weights": shares, "balance": "off"}
+        late_s = case.more_to_make(finds, has)
+        given, _ = case.opened(**has)
         with given:
-            warm, warm_s = case.opened(weights="auto", balance="start")
+            warm, _ = case.opened(**finds)
             with warm:
-                late_s, usual_s = case.beside(warm, given, warm_s - given_s)
+                late_s, usual_s = case.beside(warm, given, late_s)
                 step_s, of_sum = case.speed(warm)
                 report, second = warm.report(), warm.gather()
     whole, of_parts, _ = options.device.partition("/")
