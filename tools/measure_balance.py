@@ -15,8 +15,8 @@ one, count with the whole difference, the others with its median.  What it takes
 compared before, in turns, too: memory that a process has not had before is slower.  Then
 `--steps` further steps of that computation, in nine runs of which the median counts, each of so
 many that its beginning and its end weigh little: the share of the slow part, the cells per second,
-and these relative to the sum of what the kernels of both do while they run (1 is perfect: nobody waits, nothing is
-exchanged).  All bits are compared with those of the first device alone.
+and these relative to the sum of what the kernels of both do while they run (1 is perfect: nobody
+waits, nothing is exchanged).  All bits are compared with those of the first device alone.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
 in two dimensions, two minutes in three.
 

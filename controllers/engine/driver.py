@@ -184,8 +184,7 @@ class Engine(Installation):
             executor.flush()
 
     @property
-    def _beside_devices(self) -> Iterator[Task]:
-        """Messages, and what the host does, perhaps by a thread of its own."""
+    def _beside_devices(self) -> Iterator[Task]:    # messages, and what threads of the host do
         return (task for task in self._tasks if task.operation.lane in ("network", "host"))
 
     def _open(self, first: int, n_steps: int, logs: Mapping[int, Sequence[Log]]) -> None:
