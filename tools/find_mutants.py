@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.txt"
 FOLDERS = ("hitmap", "controllers", "kernels_cl", "tests", "examples", "tools", "docs")
 FILES = ("setup.cfg", "README.md")
+NOTHING_RUN = 5     # pytest's exit status where all tests are left to --whole
 TIMEOUT_S = 400     # a fault may make a test hang; all tests together take longer
 
 
@@ -87,10 +88,13 @@ def problem(tests: tuple[str, ...], mutant: Mutant | None = None) -> str:
         command += [f"tests/{test}.py" for test in tests]
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
-            job = subprocess.run(
-                command, cwd=copy, env=environment, capture_output=True, text=True,
-                timeout=TIMEOUT_S if mutant else None, check=False, start_new_session=True,
-            )  # fmt: skip
+            for more in ([], ["--whole"]):
+                job = subprocess.run(
+                    [*command, *more], cwd=copy, env=environment, capture_output=True, text=True,
+                    timeout=TIMEOUT_S if mutant else None, check=False, start_new_session=True,
+                )  # fmt: skip
+                if job.returncode != NOTHING_RUN:
+                    break
         except subprocess.TimeoutExpired:
             return f"more than {TIMEOUT_S} s"
         return job.stdout[-2000:] + job.stderr if job.returncode else ""
