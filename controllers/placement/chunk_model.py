@@ -23,8 +23,8 @@ from hitmap.cut import split_even
 from hitmap.shape import Shape
 from hitmap.strided import whole_vectors
 
-# Times that launches of several steps use what they have read, at most, by the number of axes: as
-# seen on an H200 and an H100.
+# Times that launches of several steps use what they have read, at most, by the number of axes: what
+# fields that fit have of single sweeps on an H200 (docs/chunks.md).
 REUSED = {1: 5, 2: 5, 3: 2}
 # Bytes per second over the link of a device, each way while the other one is busy, and of its own
 # memory: what a choice is made by before anything has been measured.

@@ -88,7 +88,7 @@ class SkewedOutline(ChunkPlan):
         return [*([] if own.empty else [(own, True)]), *((box, False) for box in rest)], nothing
 
     def is_near(self, field: str, message: Message) -> bool:
-        """... if no pass changes them: others have left the images when a pass begins."""
+        """Those of its own rank that no pass changes; others have left their images before."""
         is_own = message.source == message.target
         return super().is_near(field, message) and (is_own or not self.changes(field))
 

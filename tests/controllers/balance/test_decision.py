@@ -159,3 +159,18 @@ def test_times_that_no_device_has_make_no_overhead() -> None:
     assert seen.rate.fixed_s == 0.0
     seen.forget()
     assert seen.rate.seconds(98) == pytest.approx(4.2)
+
+
+def test_what_is_foreseen_is_not_taken_for_seen() -> None:
+    """Beside each other both devices take longer than each alone, on which a calibration goes."""
+    machine = Machine([Rate(0, 2e-9), Rate(0, 6e-9)])
+    alone = [Rate(0, 1e-9), Rate(0, 3e-9)]
+    decider, cells = Decider(2, 0), machine.cells_of([1, 1])
+    before = Window([rate.seconds(n) for rate, n in zip(alone, cells)], cells, 10**6, 0.1)
+    found = decider.foreseen(alone, before, machine.cells_of)
+    assert found.shares == pytest.approx((0.75, 0.25)) and not decider.settled
+    cells = machine.cells_of(found.shares)
+    assert settle(machine, decider, cells) == cells and decider.n_moves == 0
+    seconds = machine.window(cells).seconds
+    assert decider.newest == [{n: s} for n, s in zip(cells, seconds)]
+    assert [rate.fixed_s for rate in decider.rates] == [0, 0]
