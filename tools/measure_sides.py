@@ -5,7 +5,9 @@
                                   [--milliseconds 30] [--rounds 7] [--pause [DRIFT]] [--out f.json]
 
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
-long: the rate of both over the sum of those alone, in turns, and over that of the better one.
+long: the rate of both over the sum of those alone, in turns, and over that of the better one; and
+over the sum of those of both sides, each with a task of its own at the same time: what a machine
+whose cores share caches, power and memory gives, without anything to divide.
 The sides are a device and the cores that it leaves: all beside a GPU, without those that it
 computes with where it is (part of) a CPU.  Two devices are the sides themselves: unlike ones
 (`--device gpu:0 cpu`), or parts of one (`--device cpu/1,1`), of which the second one is slowed: it
@@ -102,9 +104,35 @@ class Work:
         if self._pause:
             self.slow = {side: float(self._draw.uniform(1, self._pause)) for side in (1, 2)}
 
+    def _cells(self, task: Any) -> Array:
+        """Each task has its own, or they would move from side to side."""
+        if id(task) not in self._arrays:
+            self._arrays[id(task)] = self._x.copy()
+        return self._arrays[id(task)]
+
+    def at_once(self, tasks: Sequence[Any], n_first: int, again: int, on_host: int) -> float:
+        """Tasks per second of both sides: n of the first one's while the other one does its own."""
+        pools = self.pool, self.cores or self.pool
+        x, done = [self._cells(task) for task in tasks], [0.0, 0.0]
+        begin_s = time.perf_counter()
+
+        def over(side: int) -> None:
+            done[side] = time.perf_counter()
+
+        futures = []
+        for side in (1, *[0] * n_first):
+            futures.append(pools[side].submit(tasks[side], x[side], 1, again, on_host, 0))
+            futures[-1].add_done_callback(lambda future, side=side: over(side))
+        for future in futures:
+            assert future.exception() is None, future.exception()
+        for pool in pools:
+            pool.wait()
+            pool._share.rest()
+        return n_first / (done[0] - begin_s) + 1 / (done[1] - begin_s)
+
     def timed(self, task: Any, again: int, on_host: int, pool: Pool) -> float:
-        """Seconds; each task has cells of its own, or they would move from side to side."""
-        x = self._arrays.setdefault(id(task), self._x.copy())
+        """Seconds."""
+        x = self._cells(task)
         begin_s = time.perf_counter()
         error = pool.submit(task, x, 1, again, on_host, 0).exception()
         assert error is None, error
@@ -152,12 +180,14 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
         first = work.timed(alone[0], again, on_host, work.pool)
         if ratio <= 10 or not number:
             other = work.timed(alone[1], again, on_host, second)
-        found.append((first, other, work.timed(both, again, on_host, work.pool)))
-    sums = [1 / two / (1 / one + 1 / other) for one, other, two in found]
-    one_s, other_s, both_s = (median(some) for some in zip(*found))
+            rate = work.at_once(alone, max(1, round(other / first)), again, on_host)
+        found.append((first, other, work.timed(both, again, on_host, work.pool), rate))
+    sums = [1 / two / (1 / one + 1 / other) for one, other, two, _ in found]
+    one_s, other_s, both_s, _ = (median(some) for some in zip(*found))
     return {
         "first alone": one_s, "second alone": other_s, "both": both_s,
         "of the sum": median(sums), "least": min(sums), "most": max(sums),
+        "of what both do at once": median(1 / two / rate for _, _, two, rate in found),
         "over the better one": min(one_s, other_s) / both_s,
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.pool.data import Coming, Datum, Touch
-from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.newest import HOST_MEMORY, Newest
 from hitmap.region import Region
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -160,9 +160,7 @@ class Memories:
     def forget(self, datum: Datum) -> None:
         """The host has all cells, and may write them; no task is under way."""
         self.bring(datum, HOST_MEMORY, datum.box)
-        for memory in self._executors:
-            datum.newest.forget(memory)
-            datum.foreseen.forget(memory)
+        datum.newest, datum.foreseen = Newest(datum.box), Newest(datum.box)
 
     def _copy(
         self, datum: Datum, memory: int, boxes: tuple[Shape, ...], *, to_device: bool

@@ -38,6 +38,9 @@ class HybridPool:
         self.n_hybrid += 1
         return future
 
+    def wait(self, timeout: float) -> None:
+        self._pool.wait(timeout)
+
     def _made(self, task: ct.Task, how: str, arrays: Sequence[Any]) -> Any:
         boxes = all(one.flags.c_contiguous or max(one.strides) == one.base.strides[0]
                     for one in arrays)  # fmt: skip

@@ -109,8 +109,14 @@ _FUNCTIONS = {
 MOST_COLUMNS = 8    # of an array, and as many sums
 
 
+SOON_S = 120            # a limit that only a deadlock reaches
+
+
 class Graph:
-    """A graph with arrays of its own: `statements` of tasks with views, numbers and results."""
+    """A graph with arrays of its own: `statements` of tasks with views, numbers and results.
+
+    waits: before which statements the program waits for all, and changes arrays itself.
+    """
 
     def __init__(self, seed: int, most: int = 60) -> None:
         self.draw = np.random.default_rng(seed)
@@ -122,6 +128,7 @@ class Graph:
         self.statements: list[tuple[str, list[Any]]] = []
         for n in range(self.draw.integers(10, most + 1)):
             self.statements.append(self._statement(n))
+        self.waits = {n for n in range(len(self.statements)) if self.draw.random() < 0.05}
 
     def _statement(self, n: int) -> tuple[str, list[Any]]:
         """What is done, and to what: slices of arrays by number, and results of statements."""
@@ -170,7 +177,9 @@ class Graph:
         """The arrays, and what the statements have returned: the model."""
         arrays = [array.copy() for array in self.arrays]
         results: list[Any] = []
-        for word, given in self.statements:
+        for n, (word, given) in enumerate(self.statements):
+            if n in self.waits:
+                self._change(arrays)
             args = [self._argument(one, arrays, results) for one in given]
             results.append(_FUNCTIONS[word](*args))
         return arrays, results
@@ -179,10 +188,18 @@ class Graph:
         """The same by a pool: arrays, and futures."""
         arrays = [array.copy() for array in self.arrays]
         futures: list[Any] = []
-        for word, given in self.statements:
+        for n, (word, given) in enumerate(self.statements):
+            if n in self.waits:
+                pool.wait(SOON_S)
+                self._change(arrays)
             args = [self._argument(one, arrays, futures) for one in given]
             futures.append(pool.submit(TASKS[word], *args))
         return arrays, futures
+
+    def _change(self, arrays: list[Array]) -> None:
+        """By the program, to which they belong while no task is under way."""
+        for array in arrays[: self.n_cut]:
+            array[...] = (array + 1) % MODULUS
 
     def _argument(self, given: Any, arrays: list[Array], results: list[Any]) -> Any:
         if not isinstance(given, tuple):

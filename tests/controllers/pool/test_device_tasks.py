@@ -69,6 +69,19 @@ def test_reads_move_the_stale_cells_alone() -> None:
     assert b[1].tolist() == [4.0] * 5
 
 
+@pytest.mark.parametrize("zero_copy", [True, False])
+def test_a_program_waits_for_all_and_goes_on(zero_copy: bool) -> None:
+    a, b = np.ones((6, 5), np.float32), np.zeros((6, 5), np.float32)
+    with ct.tasks("cpu", zero_copy=zero_copy) as pool:
+        for n in range(1, 4):
+            pool.submit(blur, b, a, 2)
+            pool.submit(blur, a[1:], b[1:], 1)
+            pool.wait()
+            assert (a[0] == 1).all() and a[1, 0] == b[1, 0]
+            a[1:] = n
+    assert b[1].tolist() == [5] * 5
+
+
 @pytest.mark.whole
 def test_arrays_leave_a_device_that_is_full() -> None:
     arrays = [np.full((256, 256), n, np.float32) for n in range(6)]     # 256 KiB each

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mpi_jobs import helpers_path, run_ranks
-from random_tasks import Graph, any_schedule
+from random_tasks import SOON_S, Graph, any_schedule
 from sample import sample
 
 import controllers as ct
@@ -13,8 +13,6 @@ from controllers.device import Device
 from controllers.device.assignment import open_parts
 from controllers.device.listing import devices
 from controllers.pool.side import opening
-
-SOON_S = 120    # a limit that only a deadlock reaches
 
 
 def compare(seed: int, selector: str | tuple[()], *, zero_copy: bool) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_hybrids import any_shares, submitted
-from random_tasks import Graph, any_schedule
+from random_tasks import SOON_S, Graph, any_schedule
 from sample import sample
 
 import controllers as ct
-
-SOON_S = 120    # a limit that only a deadlock reaches
 
 
 @pytest.mark.parametrize("seed", sample(range(60), 15))
