@@ -116,18 +116,19 @@ class Work:
         x, done = [self._cells(task) for task in tasks], [0.0, 0.0]
         begin_s = time.perf_counter()
 
-        def over(side: int) -> None:
-            done[side] = time.perf_counter()
+        def over(side: int) -> Callable[[Any], None]:
+            def note(future: Any) -> None:
+                done[side] = time.perf_counter()
+
+            return note
 
         futures = []
         for side in (1, *[0] * n_first):
             futures.append(pools[side].submit(tasks[side], x[side], 1, again, on_host, 0))
-            futures[-1].add_done_callback(lambda future, side=side: over(side))
+            futures[-1].add_done_callback(over(side))
         for future in futures:
             assert future.exception() is None, future.exception()
-        for pool in pools:
-            pool.wait()
-            pool._share.rest()
+        self._rest()
         return n_first / (done[0] - begin_s) + 1 / (done[1] - begin_s)
 
     def timed(self, task: Any, again: int, on_host: int, pool: Pool) -> float:
@@ -137,8 +138,13 @@ class Work:
         error = pool.submit(task, x, 1, again, on_host, 0).exception()
         assert error is None, error
         took_s = time.perf_counter() - begin_s
-        pool._share.rest()      # or the other pool would leave alone what this one has leased
+        self._rest()
         return took_s
+
+    def _rest(self) -> None:
+        """One of two pools would leave alone what the other one has leased."""
+        for pool in (self.pool, self.cores) if self.cores is not None else ():
+            pool._share.rest()
 
 
 def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:

@@ -101,6 +101,11 @@ def _through(rows: Floats) -> Iterator[Floats]:
     systems = rows[_groups(n_points, n_terms)]
     if n_terms == 1:
         found = 1 / systems[systems[:, 0, 0] > 0, :, 0]
+    elif n_terms == 2:
+        (a, b), (c, d) = systems.transpose(1, 2, 0)
+        determinants = a * d - b * c
+        apart = np.abs(determinants) > _SINGULAR * np.hypot(a, b) * np.hypot(c, d)
+        found = (np.stack([d - b, a - c])[:, apart] / determinants[apart]).T
     else:
         scale = np.prod(np.sqrt(np.einsum("ijk,ijk->ij", systems, systems)), axis=1)
         systems = systems[np.abs(np.linalg.det(systems)) > _SINGULAR * scale]

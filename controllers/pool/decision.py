@@ -2,7 +2,14 @@
 """Where a job was sent, and why."""
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+from controllers.pool.lane import Lane
+from controllers.pool.way import Way
+
+# When it would end and start, the way, cores, and lanes of devices.
+Choice: TypeAlias = "tuple[float, float, Way, int, tuple[Lane, ...]]"
+Decided: TypeAlias = "tuple[int, str, Way, tuple[Lane, ...], list[Choice]]"
 
 
 class Decision(NamedTuple):
@@ -12,6 +19,13 @@ class Decision(NamedTuple):
     task: str
     way: str
     ends_s: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def of(cls, decided: Decided) -> Decision:
+        """For people."""
+        number, task, way, lanes, choices = decided
+        ends_s = tuple((other.words(k, some), end) for end, _, other, k, some in choices)
+        return cls(number, task, way.words(1, lanes), ends_s)
 
     def __str__(self) -> str:
         """

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from controllers.pool.hybrid.division import trial
 from controllers.pool.lane import Lane
 from controllers.pool.variant import Devices, checked_devices
 from controllers.pool.way import Way
@@ -54,17 +55,17 @@ class DeviceCount:
         }  # fmt: skip
 
     def with_least(self, lanes: Sequence[Lane], counts: Sequence[int]) -> list[int]:
-        """Units of a task by sides, with one for as many devices as are to take part at least.
+        """Units of a task by sides, a `trial` for as many devices as are to take part at least.
 
-        From who has most of them, as far as there are more than one.
+        From who has most of them, as far as there are more than that.
         """
-        found = list(counts)
+        found, few = list(counts), trial(sum(counts))
         missing = self.least - sum(n > 0 for lane, n in zip(lanes, found) if lane.device)
         for number, lane in enumerate(lanes):
             most = max(range(len(found)), key=found.__getitem__)
-            is_spare = found[most] > 1 or lanes[most].device is None
+            is_spare = found[most] > few or lanes[most].device is None
             if missing > 0 and lane.device and not found[number] and found[most] and is_spare:
-                found[most] -= 1
-                found[number] = 1
+                found[most] -= few
+                found[number] = few
                 missing -= 1
         return found

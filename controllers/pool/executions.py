@@ -10,6 +10,7 @@ from controllers.estimates.history import History
 from controllers.estimates.task_key import Case, TaskKey, Work
 
 MOST_BUFFERED = 8   # newest executions that the estimator is told at once
+FEW = 8             # of which the estimator is told before the next estimate
 MOST_FOUND = 1024   # estimates that are remembered
 Execution: TypeAlias = "tuple[float, int, float, Work | None]"  # its case, and how long it took
 
@@ -18,13 +19,16 @@ class Executions:
     """Those of one key, for who holds the pool's lock.
 
     The estimator is told of them when there are a quarter more: it looks for how times grow with
-    sizes then, which takes milliseconds.
+    sizes then, which takes milliseconds, and is done by `refresh` while devices compute, except
+    for the first few.
+    n: how many there were in this pool; looks_at: how many there are when the estimator is told.
     """
 
     def __init__(self, estimates: Estimates, key: TaskKey) -> None:
         self._estimates, self._key = estimates, key
-        self._n = 0
-        self._next = 1      # number of them at which the estimator is told
+        self.n = 0
+        self.looks_at = 1
+        self._n_looks = 0
         self._untold: list[Execution] = []
         self._loaded = False
         self._first: Execution | None = None
@@ -32,7 +36,7 @@ class Executions:
 
     def add(self, execution: Execution) -> None:
         """One more has taken so long."""
-        self._n += 1
+        self.n += 1
         self._untold.append(execution)
         del self._untold[:-MOST_BUFFERED]
 
@@ -52,16 +56,26 @@ class Executions:
 
     def estimate(self, size: float, units: int) -> Estimate | None:
         """How long one takes, by the estimator; None where nothing is known."""
-        if self._n >= self._next:
-            self._next = self._n + max(1, self._n // 4)
-            self.tell()
-            self._found.clear()
+        if self.looks_at <= self.n < FEW:
+            self._look()
         case = size, units
         if case not in self._found:
             if len(self._found) >= MOST_FOUND:
                 self._found.clear()
             self._found[case] = self._estimates.estimate(self._key, Case(size, units))
         return self._found[case]
+
+    def refresh(self) -> None:
+        """Have it look, so that the next estimate takes no time."""
+        if self.n >= self.looks_at:
+            self._look()
+            self._estimates.growth(self._key)
+
+    def _look(self) -> None:
+        self._n_looks += 1
+        self.looks_at = self.n + max(1, self.n // 4)
+        self.tell()
+        self._found.clear()
 
     def tell(self) -> None:
         """Tell the estimator now."""
@@ -82,9 +96,9 @@ class Executions:
     @property
     def is_new(self) -> bool:
         """Whether there are so few that all of them may have been disturbed."""
-        return max(self._n, self._estimates.n_kept(self._key)) < ENOUGH
+        return max(self.n, self._estimates.n_kept(self._key)) < ENOUGH
 
     @property
     def stamp(self) -> int:
-        """Another number when estimates have changed."""
-        return self._next if self._n < self._next else -self._n
+        """Another number when estimates have changed, or will when one is asked for."""
+        return -1 if self.looks_at <= self.n < FEW else self._n_looks

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import TypeAlias
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from controllers.estimates.estimates import Estimates
 from controllers.estimates.history import History
 from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Touch
-from controllers.pool.decision import Decision
+from controllers.pool.decision import Choice, Decided, Decision
 from controllers.pool.executions import Executions
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
@@ -32,9 +31,6 @@ from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a function that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
-# When it would end and start, the way, cores, and lanes of devices.
-Choice: TypeAlias = "tuple[float, float, Way, int, tuple[Lane, ...]]"
-Decided: TypeAlias = "tuple[int, str, Way, tuple[Lane, ...], list[Choice]]"
 _END_S = itemgetter(0)     # of a choice
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
@@ -52,6 +48,7 @@ class Forecast:
         self.n_cores, self._cores = n_cores, [0.0] * n_cores    # when they are free, in order
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._executions: dict[TaskKey, Executions] = {}
+        self.due: dict[Executions, None] = {}       # for `refresh`
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
         """Choose among the ways of `job`, which waits for the others."""
@@ -83,13 +80,7 @@ class Forecast:
     @property
     def decisions(self) -> list[Decision]:
         """Where the newest jobs were sent, and why."""
-        return [
-            Decision(
-                number, task, way.words(1, lanes),
-                tuple((other.words(k, some), end) for end, _, other, k, some in choices),
-            )
-            for number, task, way, lanes, choices in self._decided
-        ]  # fmt: skip
+        return [Decision.of(one) for one in self._decided]
 
     def go_on(self, until_s: float) -> None:
         """The program knows that what ends by then is over."""
@@ -105,6 +96,13 @@ class Forecast:
         of = way.executions or self._of(way)
         add = of.add if way.lane.device is None else of.add_of_kernel
         add((job.size, units, seconds, job.work(way)))
+        if of.n >= of.looks_at:
+            self.due[of] = None
+
+    def refresh(self) -> None:
+        """Learn from what has ended, while there is time: it would delay the next job."""
+        while self.due:
+            self.due.popitem()[0].refresh()
 
     def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
         """An execution of what is kept under a key has taken so long."""
@@ -196,7 +194,7 @@ class Forecast:
             for touch in touches:
                 for move in moves_of(touch, lane.memory, replica=False):
                     upto += self._moved_s(touch, move) * found_upto(move[2], touch, n)
-        return [float(one) for one in upto]
+        return upto.tolist()    # type: ignore[no-any-return]
 
     def _moved_s(self, touch: Touch, move: Move) -> float:
         source, target, cells = move

@@ -89,8 +89,9 @@ class Pool:
             if isinstance(task, (Hybrid, Replicated, Series)):
                 future, lost = self._composites.submitted(task, args, kwargs)
             else:
-                job = self._submissions.job(task, args, kwargs, self)
-                future, lost = self._enter(job)
+                future, lost = self._enter(self._submissions.job(task, args, kwargs, self))
+            if self._forecast.due:
+                self._forecast.refresh()
         tell(lost)
         return future
 

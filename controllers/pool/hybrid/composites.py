@@ -28,7 +28,7 @@ from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 from hitmap.region import Region
 
-MOST_UNITS = 64     # in which shares are counted
+MOST_UNITS = 512    # in which shares are counted
 
 Composite: TypeAlias = Union[Hybrid, Replicated, Series]
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import TypeAlias
 
+import numpy as np
+
+from controllers.estimates.median_fit import Floats
+
 LEAST_GAIN = 0.02   # of the time, by more than one side; below that one side does it all
+TRIALS = 64         # of a task: so much of it a side gets to be known
 _HALVINGS = 14      # of the time in question
 
 # When a side is done that has the units from the first number to before the second one.
@@ -19,8 +25,8 @@ def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
 
     But that of a side which does it all: it may have what others leave.
 
-    A side of which nothing is known says that one unit takes no time and more take for ever: it
-    gets one, to be known then.  floor_s: before which nothing is over, whoever does it.
+    A side of which nothing is known says that a `trial` takes no time and more take for ever: it
+    gets that, to be known then.  floor_s: before which nothing is over, whoever does it.
 
     >>> divided([lambda a, b: 3.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8)
     [2, 6]
@@ -32,8 +38,8 @@ def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
     alone = [end(0, n) for end in ends]
     best = min(alone)
     if math.isinf(best):    # nothing is known of anybody
-        few = min(n, len(ends)) - 1
-        return [n - few, *[1] * few, *[0] * (len(ends) - 1 - few)]
+        few, units = min(n, len(ends)) - 1, trial(n)
+        return [n - few * units, *[units] * few, *[0] * (len(ends) - 1 - few)]
     unknown = any(map(math.isinf, alone))
     low_s, high_s = 0.0, best
     for _ in range(_HALVINGS):
@@ -60,15 +66,34 @@ def end_of(ends: Sequence[End], counts: Sequence[int], waits: Sequence[float] = 
     )
 
 
-def longest(n_jobs: int, part: float, n_rows: int | None) -> float:
-    """Of a part of all rows which part the worker has who has most.
+def trial(n: int) -> int:
+    """Of n units, what a side gets to be known."""
+    return max(1, n // TRIALS)
 
-    >>> longest(15, 6 / 64, 64) * 64, longest(15, 31 / 64, 64) * 64, longest(2, 0.5, None)
-    (1.0, 3.0, 0.25)
+
+def unknown(n: int) -> End:
+    """Of a side of which nothing is known."""
+    most = trial(n)
+
+    def end_s(first: int, last: int) -> float:
+        return 0.0 if last - first <= most else float("inf")
+
+    return end_s
+
+
+@lru_cache(maxsize=256)
+def longest(n_jobs: int, n: int, n_rows: int | None) -> Floats:
+    """Of the first 1, 2 ... n of n units which part of all the worker has who has most.
+
+    n_rows: of all units, which are not divided; None where they can be.
+
+    >>> (longest(15, 64, 64)[[5, 30]] * 64).tolist(), float(longest(2, 64, None)[31])
+    ([1.0, 3.0], 0.25)
     """
+    parts = np.arange(1, n + 1) / n
     if not n_rows:
-        return part / n_jobs
-    return math.ceil(round(part * n_rows) / n_jobs) / n_rows
+        return parts / n_jobs
+    return np.asarray(np.ceil(np.rint(parts * n_rows) / n_jobs) / n_rows)
 
 
 def _within(ends: Sequence[End], n: int, limit_s: float) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from controllers.pool import order
@@ -49,10 +50,8 @@ class PartJobs:
 
     def joined(self, name: str) -> TaskFuture:
         """The future of a job that only waits for all of them."""
-        whole = Task(f"{name}, all parts")
-        whole.variant(_nothing)
         parts = list(self.futures)
-        future = self.enter(self.made(whole, parts))
+        future = self.enter(self.made(_whole(name), parts))
         future.parts = parts
         return future
 
@@ -78,6 +77,14 @@ def check_apart(name: str, parts: Sequence[Sequence[Touch]]) -> None:
                         f"with the step 1 of arrays in C order"
                     )
             known.append((number, touch))
+
+
+@lru_cache(maxsize=256)
+def _whole(name: str) -> Task:
+    """The task that waits for all parts of another one."""
+    made = Task(f"{name}, all parts")
+    made.variant(_nothing)
+    return made
 
 
 def _nothing(*parts: Any) -> None:

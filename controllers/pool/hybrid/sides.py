@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+
+import numpy as np
 
 from controllers.estimates.task_key import TaskKey
 from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.choosing import Counts, chosen
-from controllers.pool.hybrid.division import LEAST_GAIN, End, divided, end_of, longest
+from controllers.pool.hybrid.division import LEAST_GAIN, End, divided, end_of, longest, unknown
 from controllers.pool.hybrid.outcome import Outcomes
 from controllers.pool.hybrid.tries import Tries
 from controllers.pool.job import Job
@@ -20,6 +21,7 @@ from controllers.pool.newest import HOST_MEMORY
 from controllers.pool.share import Share
 from controllers.pool.way import Way
 
+MOST_FORESEEN = 64  # parts of which each time is asked for; between them it is interpolated
 MOST_TABLES = 256   # of times of parts, and of shares
 
 
@@ -213,7 +215,7 @@ class Sides:
         moved = forecast.moves_upto(cut, lane, n)
         upto = self._times(side, size, n, n_rows)
         if upto is None:
-            return _unknown
+            return unknown(n)
 
         def end_s(first: int, last: int) -> float:
             n_here = last - first
@@ -228,12 +230,17 @@ class Sides:
         key, known = (side.way, side.cores, size, n, n_rows), self._forecast.n_known(side.way)
         found = self._tables.get(key)
         if found is None or found[0] != known:
-            parts = [longest(side.n_jobs, k / n, n_rows) for k in range(1, n + 1)]
-            times = [self._forecast.known_s(side.way, size * part, side.cores) for part in parts]
-            upto = [0.0, *accumulate((one for one in times if one is not None), max)]
+            parts = longest(side.n_jobs, n, n_rows)
+            some = parts[-1] * np.arange(1, min(n, MOST_FORESEEN) + 1) / min(n, MOST_FORESEEN)
+            times = [self._forecast.known_s(side.way, size * x, side.cores) for x in some.tolist()]
+            seconds = [one for one in times if one is not None]
+            upto = None
+            if len(seconds) == len(times):
+                between = np.interp(parts, [0.0, *some], [0.0, *seconds])
+                upto = [0.0, *np.maximum.accumulate(between).tolist()]
             if len(self._tables) >= MOST_TABLES:
                 self._tables.clear()
-            found = self._tables[key] = known, upto if len(upto) > n else None
+            found = self._tables[key] = known, upto
         return found[1]
 
     def of_calls(
@@ -253,7 +260,7 @@ class Sides:
         for job, nbytes, add_s in zip(calls, back, adds):
             seconds = forecast.known_s(side.way, job.size, side.cores)
             if seconds is None:
-                return _unknown
+                return unknown(n)
             own = [one for one in job.touches if (one.datum, one.box) not in shared]
             seconds += lane.overhead_s + (add_s if at_end else 0.0)
             work.append(work[-1] + seconds + side.n_jobs * forecast.moves_s(own, lane))
@@ -271,10 +278,6 @@ class Sides:
             return start_s + done_s + last_s
 
         return end_s
-
-
-def _unknown(first: int, last: int) -> float:
-    return 0.0 if last - first < 2 else float("inf")
 
 
 def _shared(calls: Sequence[Job]) -> dict[tuple[object, object], Touch]:

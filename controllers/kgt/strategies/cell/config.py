@@ -30,6 +30,7 @@ from controllers.program.program import Program, Stage
 CPU_ROW, CPU_ITEMS = 512, 1024
 GPU_ROW, GPU_ITEMS = 64, 256
 MIN_ROWS = 4
+FULL = 16   # of rows along the second axis, by which whole groups may be more
 # Where cells are folded: work-items on a CPU, so many cells of a row each at least; groups on GPUs.
 FOLDING_CPU, FOLDING_CELLS, FOLDING_GPU = 64, 1024, 1024
 MAX_LOCAL_Z = 64  # NVIDIA's limit on OpenCL dimension 2
@@ -95,10 +96,11 @@ class GroupsConfig(CellConfig):
 def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Global and local size, in OpenCL order, for a box; no local size exceeds its `extent`.
 
-    Local sizes are powers of two, so that few variants are compiled.
+    Local sizes are powers of two, so that few variants are compiled.  On a CPU, whose cores take
+    work-groups in turn, whole ones of few rows are no more than 1/FULL larger than the box.
 
-    >>> work_sizes((4096, 4096), is_cpu=True)
-    ((4096, 4096), (512, 4))
+    >>> work_sizes((4096, 4096), is_cpu=True), work_sizes((6, 4096), is_cpu=True)
+    (((4096, 4096), (512, 4)), ((4096, 6), (512, 2)))
     >>> work_sizes((100, 3), is_cpu=False)
     ((4, 128), (2, 64))
     """
@@ -112,6 +114,8 @@ def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], 
     local_z_limit = 1 if len(extent) == 4 else MAX_LOCAL_Z
     local_x = _power_of_two(min(max(row, max_items // min(y, max_items)), x))
     local_y = _power_of_two(min(max(MIN_ROWS, max_items // local_x), y))
+    while is_cpu and FULL * (-y % local_y) > y:
+        local_y //= 2
     local_z = _power_of_two(min(max(1, max_items // (local_x * local_y)), z, local_z_limit))
     local = (local_x, local_y, local_z)
     rounded = tuple(-(-cells // size) * size for cells, size in zip((x, y, z), local))
