@@ -54,7 +54,8 @@ class Fields(Protocol):
     """The fields as they are divided now.
 
     cells_of: what devices would get with shares, where cuts are possible.  keep_times: is told the
-    seconds of steps of all devices, by their cells, once shares are settled.
+    seconds of steps of all devices, by their cells, once shares are settled, or stay as they are
+    because so few steps are left.
     """
 
     def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
@@ -117,7 +118,9 @@ class Balancer:
         settled = self._decider.settled
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
-        if self._decider.settled and not settled and all(self._cells):
+        settles, stays = self._decider.settled and not settled, found.shares is None
+        if (settles or (stays and not self._is_kept)) and all(self._cells):
+            self._is_kept = True
             fields.keep_times(self._decider.newest)
         return found.shares
 
@@ -163,7 +166,7 @@ class Balancer:
         )  # fmt: skip
 
     def _attach(self, engine: Engine) -> None:
-        self._watch, self._n_launches = Watch(engine), 0
+        self._watch, self._n_launches, self._is_kept = Watch(engine), 0, False
         self._per_launch = engine.plan.span
         self._cells = cells_on(engine.plan, self._terms.devices)
         n_cells = sum(self._cells)

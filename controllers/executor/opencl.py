@@ -36,6 +36,7 @@ from controllers.kgt.text.fold_memory import memory_nbytes, n_slots
 from controllers.kgt.text.fold_values import values_of, with_values
 from controllers.kgt.text.given import tables_nbytes, tables_of
 from controllers.memory.tile import Linear, Tile
+from controllers.process.once import done_once
 from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Fill
 from controllers.program.program import Program
@@ -192,6 +193,7 @@ class OpenCLExecutor(LaunchingDevice):
         launches = self._copies.launches(itemsize, rest)
         return in_order([*moves, *(self.kernel_command(*launch) for launch in launches)])
 
+    @done_once()
     def build(
         self, program: Program, sweep: Sweep, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:

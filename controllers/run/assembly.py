@@ -6,7 +6,6 @@ fields change places between planning and binding where old and new do not fit i
 """
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +39,7 @@ from controllers.placement.places import divide
 from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
 from controllers.plan import Plan, TileKey
 from controllers.plan.rounds.paces import Steps
+from controllers.process.once import Start, Took
 from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.bound import relay_of
@@ -80,7 +80,7 @@ class Assembly:
     """A program on places, ready to step.
 
     engine: that runs the steps now, of those in `relay`.  begun: the division as it was resolved.
-    seconds: what it took, on this rank, once the devices were open.  chunking: of chunks.
+    took: how long, on this rank, once the devices were open.  chunking: of chunks.
     """
 
     terms: Terms
@@ -89,7 +89,7 @@ class Assembly:
     engine: Engine
     relay: Relay
     begun: First
-    seconds: float
+    took: Took
     chunking: Chunking | None = None
 
     @property
@@ -112,7 +112,7 @@ class Assembly:
     def cut_anew(self, size: Size, messages: Communicator, watched: Watched) -> Assembly:
         """The same with chunks of another size, which fits, on the same images.  Collective."""
         assert self.chunking is not None, "fields pass through"
-        start, cut = time.perf_counter(), self.chunking.cut_anew(size)
+        start, cut = Start.now(), self.chunking.cut_anew(size)
         widths = (cut[-1].halo_width,)
         draft = Draft(self.terms, *cut, widths, self.begun, False, start, self.chunking)
         return draft.assembled(messages, watched)
@@ -135,7 +135,7 @@ class Draft:
 
     plan: with the widest halo.  widths: that of the first steps, and those that others may have.
     fits_beside: where fields are divided anew, all of it fits in memory beside what they are in.
-    begun_s: when that was begun with.
+    start: when that was begun with.
     """
 
     terms: Terms
@@ -145,7 +145,7 @@ class Draft:
     widths: tuple[int, ...]
     begun: First
     fits_beside: bool
-    begun_s: float
+    start: Start
     chunking: Chunking | None = None
 
     def assembled(
@@ -157,8 +157,8 @@ class Draft:
         relay = relay_of(
             self.plan, self.widths, self.placement, self.terms.execution, messages, watched, tiles
         )
-        engine, seconds = relay.engine(self.widths[0]), time.perf_counter() - self.begun_s
-        more = self.begun, seconds, self.chunking
+        engine, took = relay.engine(self.widths[0]), self.start.took()
+        more = self.begun, took, self.chunking
         return Assembly(self.terms, self.layout, self.placement, engine, relay, *more)
 
 
@@ -170,7 +170,7 @@ def drafted(
     terms, old: those of an earlier assembly, of which only the division changes, and its engine.
     """
     terms = agree(request, comm) if terms is None else terms
-    start = time.perf_counter()
+    start = Start.now()
     begun = first_division(
         request.division, terms.execution, terms.program, terms.kernel, terms.controllers,
         terms.domain, comm,
@@ -199,7 +199,7 @@ def drafted(
 
 def _in_chunks(
     terms: Terms, layout: Layout, placement: Placement, comm: Communicator, begun: First,
-    start: float, error: MemoryCapError | None = None,
+    start: Start, error: MemoryCapError | None = None,
 ) -> Draft:  # fmt: skip
     """With fields that live on the host and pass through; refused where they cannot."""
     chunking = Chunking(

@@ -71,7 +71,7 @@ class Balanced(Widened):
             try:
                 draft = drafted(request, self.comm, terms)
                 found = draft.assembled(self._messages, self._watched)
-                self._move_s = max(self.comm.allgather(found.seconds))
+                self._move_s = max(self.comm.allgather(found.took.seconds))
                 return found
             except (MemoryCapError, BuildError, ValueError) as error:   # on all ranks
                 if not choice.refuse(choice.devices, error):
@@ -85,7 +85,7 @@ class Balanced(Widened):
                 _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
             return None
         least = least_cells(now.engine.plan, now.begun.division)
-        terms = BalanceTerms(now.begun.mode, now.devices, least, now.seconds)
+        terms = BalanceTerms(now.begun.mode, now.devices, least, now.took.again_s)
         return Balancer(terms, now.engine, self.comm)
 
     def _calibrate_choice(self, choice: Choice, ahead: Ahead) -> None:
@@ -123,7 +123,7 @@ class Balanced(Widened):
         if Allowance(run_s, 0.0, 1).launches_s < LEAST_S:
             return None
         terms = self._assembly.terms
-        build_s = max(self.comm.allgather(self._assembly.seconds))
+        build_s = max(self.comm.allgather(self._assembly.took.seconds))
         n_devices = max(Counter(where.rank for where in controllers.locations).values())
         launches_s = Allowance(run_s, build_s, n_devices).launches_s
         if launches_s < LEAST_S:

@@ -11,6 +11,7 @@ from statistics import median
 
 from controllers.engine import Configurable
 from controllers.kernel.candidate import Candidate
+from controllers.process.once import done_once
 from controllers.tuning.site import KeyedLaunches, chosen_launches
 from controllers.tuning.timing import ROUNDS, turns
 
@@ -18,6 +19,7 @@ BUDGET_S = 0.15     # of launches of one stage on a device, about
 MOST_LAUNCHES = 11   # of a configuration in a turn, the first of which does not count
 
 
+@done_once()
 def settle(engine: Configurable) -> None:
     """Let the launches of this rank take the fastest of what is alike; not collective.
 

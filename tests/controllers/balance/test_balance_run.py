@@ -145,6 +145,18 @@ def test_a_later_run_begins_with_what_an_earlier_one_has_found(
         assert "by the class of the devices" in run.explain()
 
 
+def test_runs_that_are_too_short_for_a_move_tell_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTROLLERS_ESTIMATES", str(tmp_path))
+    for rows in (48, 72):
+        with computation("swift", "slow") as run:
+            assert run._balancer is not None
+            run._balancer._cost_s = 1e9
+            run.run(60)
+            assert run.layout.owned[0].extent[0] == pytest.approx(rows, abs=2)
+
+
 def test_where_times_say_nothing_there_is_no_balance_and_explain_says_why() -> None:
     with computation("swift", "slow", weights="auto", check=True) as run:
         assert "balance: off: check= makes launches take other times" in run.explain()

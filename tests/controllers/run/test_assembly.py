@@ -2,6 +2,7 @@
 """From a request to what runs: what is built when, and what one rank alone cannot do."""
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,19 @@ def test_only_what_is_launched_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     start = np.ones((7, 5), np.float32)     # too narrow for the kernel of large boxes
     with Computation(MEAN, start, devices="cpu", boundary="periodic", places_per_controller=2):
         assert names == ["kgt_mean"]
+
+
+def test_a_move_is_foreseen_to_take_what_it_took_to_begin_without_builds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def build(context: cl.Context, name: str, *rest: Any) -> cl.Program:
+        time.sleep(0.5)
+        return kernel_build.build(context, name, *rest)
+
+    monkeypatch.setattr(opencl, "build", build)
+    with Computation(MEAN, np.ones((99, 99), np.float32), devices="cpu/1,1", weights="auto") as run:
+        took, balancer = run._assembly.took, run._balancer
+        assert balancer is not None and balancer._cost_s == took.again_s <= took.seconds - 0.5
 
 
 @pytest.mark.whole
