@@ -74,7 +74,8 @@ class Balancer:
         self._pay = 0.0, 0.0    # what the next move gains and costs, as far as is known
         self._why, self._gave_up = "too few steps to tell", False
         self._wanted, self._stretch = GLANCE, 1
-        self._is_glance, self._is_calm = True, False
+        self._is_glance, self._is_calm, self._is_kept = True, False, False
+        self._cells: Sequence[int] = ()
         self._attach(engine)
 
     @property
