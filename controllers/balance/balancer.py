@@ -54,8 +54,8 @@ class Fields(Protocol):
     """The fields as they are divided now.
 
     cells_of: what devices would get with shares, where cuts are possible.  keep_times: is told the
-    seconds of steps of all devices, by their cells, once shares are settled, or stay as they are
-    because so few steps are left.
+    seconds of steps of all devices, by their cells, after the first window with any shares, as so
+    few steps may be left, and once shares are settled.
     """
 
     def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
@@ -119,8 +119,8 @@ class Balancer:
         settled = self._decider.settled
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
-        settles, stays = self._decider.settled and not settled, found.shares is None
-        if (settles or (stays and not self._is_kept)) and all(self._cells):
+        settles = self._decider.settled and not settled
+        if (settles or not self._is_kept) and all(self._cells):
             self._is_kept = True
             fields.keep_times(self._decider.newest)
         return found.shares

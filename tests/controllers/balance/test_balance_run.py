@@ -157,6 +157,18 @@ def test_runs_that_are_too_short_for_a_move_tell_later_ones(
             assert run.layout.owned[0].extent[0] == pytest.approx(rows, abs=2)
 
 
+def test_runs_that_end_after_a_move_tell_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTROLLERS_ESTIMATES", str(tmp_path))
+    with computation("swift", "slow") as run:
+        while run.report().balance.moves == 0:     # type: ignore[union-attr]
+            run.run(1)
+    with computation("swift", "slow") as run:
+        assert "the first shares are those of an earlier run" in run.explain()
+        assert run.layout.owned[0].extent[0] == pytest.approx(72, abs=2)
+
+
 def test_where_times_say_nothing_there_is_no_balance_and_explain_says_why() -> None:
     with computation("swift", "slow", weights="auto", check=True) as run:
         assert "balance: off: check= makes launches take other times" in run.explain()
