@@ -26,7 +26,6 @@ FINEST = 1 / 32     # between exponents
 MOST_START = 0.9    # of an execution's time
 NOISE = 1e-3        # what fits better than this, fits
 _LEAST_SIZES = 3    # from which on exponents are tried
-APART = 1.1         # largest over least size; where they are nearer, noise would make the slope
 APART = 1.1         # times the least size: where all are nearer, they say nothing on how time grows
 
 

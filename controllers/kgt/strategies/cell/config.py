@@ -97,7 +97,7 @@ def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], 
     """Global and local size, in OpenCL order, for a box; no local size exceeds its `extent`.
 
     Local sizes are powers of two, so that few variants are compiled.  On a CPU, whose cores take
-    work-groups in turn, whole ones of few rows are no more than 1/FULL larger than the box.
+    work-groups in turn, whole ones of few long rows are no more than 1/FULL larger than the box.
 
     >>> work_sizes((4096, 4096), is_cpu=True), work_sizes((6, 4096), is_cpu=True)
     (((4096, 4096), (512, 4)), ((4096, 6), (512, 2)))
@@ -114,7 +114,7 @@ def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], 
     local_z_limit = 1 if len(extent) == 4 else MAX_LOCAL_Z
     local_x = _power_of_two(min(max(row, max_items // min(y, max_items)), x))
     local_y = _power_of_two(min(max(MIN_ROWS, max_items // local_x), y))
-    while is_cpu and FULL * (-y % local_y) > y:
+    while is_cpu and x >= CPU_ROW and FULL * (-y % local_y) > y:
         local_y //= 2
     local_z = _power_of_two(min(max(1, max_items // (local_x * local_y)), z, local_z_limit))
     local = (local_x, local_y, local_z)
