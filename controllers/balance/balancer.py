@@ -59,7 +59,7 @@ class Fields(Protocol):
     """
 
     def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
-    def keep_times(self, seen: Sequence[Mapping[int, float]]) -> None: ...
+    def keep_times(self, seen: Sequence[Mapping[int, float]], *, settled: bool) -> None: ...
 
 
 class Balancer:
@@ -122,7 +122,7 @@ class Balancer:
         settles = self._decider.settled and not settled
         if (settles or not self._is_kept) and all(self._cells):
             self._is_kept = True
-            fields.keep_times(self._decider.newest)
+            fields.keep_times(self._decider.newest, settled=self._decider.settled)
         return found.shares
 
     def foresee(

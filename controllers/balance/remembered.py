@@ -19,7 +19,8 @@ from controllers.program.program import Program
 from controllers.program.structure import described
 from hitmap.shape import Shape
 
-IN_RUNS, ON_SCRATCH = "steps", "steps on scratch"
+# With settled shares, in the first window with any, and alone: the first one that is known says.
+SETTLED, AT_FIRST, ON_SCRATCH = "steps", "steps of a first window", "steps on scratch"
 
 
 class Remembered:
@@ -34,11 +35,11 @@ class Remembered:
         of = f"extents of 2^{extent_class(domain.extent)}"
         self._keys = {
             how: TaskKey.of(described(program), f"{how}, {of}", device)
-            for how in (IN_RUNS, ON_SCRATCH)
+            for how in (SETTLED, AT_FIRST, ON_SCRATCH)
         }
 
     def load(self) -> Rate | None:
-        """The line of times in runs, else of those on scratch; None where nothing is known."""
+        """The line of times with settled shares, else as above; None where nothing is known."""
         for key in self._keys.values():
             growth = self._estimates.growth(key)
             cases = self._estimates.history(key).cases
@@ -46,9 +47,9 @@ class Remembered:
                 return Rate(*growth.line(self._units))
         return None
 
-    def store(self, seen: Mapping[int, float], *, on_scratch: bool = False) -> None:
+    def store(self, seen: Mapping[int, float], how: str = SETTLED) -> None:
         """Keep how long steps have taken, by their cells, beside what is kept."""
-        key = self._keys[ON_SCRATCH if on_scratch else IN_RUNS]
+        key = self._keys[how]
         for n_cells, seconds in seen.items():
             self._estimates.add(key, Case(n_cells, self._units), seconds)
         self._estimates.keep()

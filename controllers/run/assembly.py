@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from controllers import tuning
 from controllers.balance.first import First, first_division
-from controllers.balance.remembered import Remembered
+from controllers.balance.remembered import AT_FIRST, SETTLED, Remembered
 from controllers.calls.watchdog import Watched
 from controllers.engine import Engine
 from controllers.engine.relay import Relay
@@ -105,9 +105,9 @@ class Assembly:
             found[where.rank, where.controller] += box.n_cells
         return [*found.values()]
 
-    def keep_times(self, seen: Sequence[Mapping[int, float]]) -> None:
+    def keep_times(self, seen: Sequence[Mapping[int, float]], *, settled: bool) -> None:
         """Remember, for later runs, how long steps took, those of this rank's devices here."""
-        keep_times(self.terms, seen)
+        keep_times(self.terms, seen, SETTLED if settled else AT_FIRST)
 
     def cut_anew(self, size: Size, messages: Communicator, watched: Watched) -> Assembly:
         """The same with chunks of another size, which fits, on the same images.  Collective."""
@@ -213,15 +213,13 @@ def _in_chunks(
     return Draft(terms, layout, placement, wide, widths, begun, False, start, chunking)
 
 
-def keep_times(
-    terms: Terms, seen: Sequence[Mapping[int, float]], *, on_scratch: bool = False
-) -> None:
+def keep_times(terms: Terms, seen: Sequence[Mapping[int, float]], how: str) -> None:
     """Remember how long steps took on all devices of these terms, those of this rank here."""
     controllers = terms.controllers
     for where, times in zip(controllers.locations, seen, strict=True):
         if where.rank == controllers.rank and times:
             device = controllers.executors[where.controller].device
-            Remembered(device, terms.program, terms.domain).store(times, on_scratch=on_scratch)
+            Remembered(device, terms.program, terms.domain).store(times, how)
 
 
 def thinnest(plan: Plan) -> tuple[int, ...]:

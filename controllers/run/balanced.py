@@ -15,6 +15,7 @@ from controllers.balance.calibration import Allowance, Trial, calibrated, slab
 from controllers.balance.chooser import Ahead
 from controllers.balance.first import First
 from controllers.balance.prospects import Devices
+from controllers.balance.remembered import ON_SCRATCH
 from controllers.engine import Course
 from controllers.kernel.build import BuildError
 from controllers.memory.ledger import MemoryCapError
@@ -133,7 +134,7 @@ class Balanced(Widened):
         tried = [slab(terms.program, terms.domain, where.shares_host).n_cells
                  for where in controllers.locations]  # fmt: skip
         seen = [{n: rate.seconds(n)} if rate else {} for n, rate in zip(tried, rates)]
-        keep_times(replace(terms, controllers=controllers), seen, on_scratch=True)
+        keep_times(replace(terms, controllers=controllers), seen, ON_SCRATCH)
         return rates
 
     def _to_decision(self, left: int, looks: AllLooks | None) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import controllers as ct
-from controllers.balance.remembered import Remembered, RememberedSets
+from controllers.balance.remembered import AT_FIRST, ON_SCRATCH, Remembered, RememberedSets
 from controllers.device import reference_device
 from controllers.plan.rate import Rate
 from hitmap import Shape
@@ -37,9 +37,11 @@ def test_a_line_that_no_device_has_is_noise() -> None:
     assert Remembered(CPU, MEAN, DOMAIN).load() == Rate(0.0, 2.0 / 500)
 
 
-def test_times_on_scratch_count_where_there_are_none_of_runs() -> None:
-    Remembered(CPU, MEAN, DOMAIN).store({100: 3.0}, on_scratch=True)
+def test_times_on_scratch_or_of_first_windows_count_where_there_are_no_others() -> None:
+    Remembered(CPU, MEAN, DOMAIN).store({100: 3.0}, ON_SCRATCH)
     assert Remembered(CPU, MEAN, DOMAIN).load() == Rate(0.0, 0.03)
+    Remembered(CPU, MEAN, DOMAIN).store({200: 4.0}, AT_FIRST)
+    assert Remembered(CPU, MEAN, DOMAIN).load() == Rate(0.0, 0.02)
     Remembered(CPU, MEAN, DOMAIN).store({500: 5.0})
     assert Remembered(CPU, MEAN, DOMAIN).load() == Rate(0.0, 0.01)
 
