@@ -22,6 +22,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from statistics import median
 from typing import Any
 
@@ -114,20 +115,19 @@ class Work:
         """Tasks per second of both sides: n of the first one's while the other one does its own."""
         pools = self.pool, self.cores or self.pool
         x, done = [self._cells(task) for task in tasks], [0.0, 0.0]
+        ended: SimpleQueue[tuple[int, float, BaseException | None]] = SimpleQueue()
         begin_s = time.perf_counter()
 
         def over(side: int) -> Callable[[Any], None]:
-            def note(future: Any) -> None:
-                done[side] = time.perf_counter()
+            return lambda future: ended.put((side, time.perf_counter(), future.exception()))
 
-            return note
-
-        futures = []
         for side in (1, *[0] * n_first):
-            futures.append(pools[side].submit(tasks[side], x[side], 1, again, on_host, 0))
-            futures[-1].add_done_callback(over(side))
-        for future in futures:
-            assert future.exception() is None, future.exception()
+            future = pools[side].submit(tasks[side], x[side], 1, again, on_host, 0)
+            future.add_done_callback(over(side))
+        for _ in range(1 + n_first):
+            side, when_s, error = ended.get()
+            assert error is None, error
+            done[side] = max(done[side], when_s)
         self._rest()
         return n_first / (done[0] - begin_s) + 1 / (done[1] - begin_s)
 

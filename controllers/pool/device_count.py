@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from controllers.pool.hybrid.division import trial
 from controllers.pool.lane import Lane
 from controllers.pool.variant import Devices, checked_devices
 from controllers.pool.way import Way
@@ -54,12 +53,12 @@ class DeviceCount:
             if lane in taken or (lane.device is None and lane in free)
         }  # fmt: skip
 
-    def with_least(self, lanes: Sequence[Lane], counts: Sequence[int]) -> list[int]:
-        """Units of a task by sides, a `trial` for as many devices as are to take part at least.
+    def with_least(self, lanes: Sequence[Lane], counts: Sequence[int], few: int) -> list[int]:
+        """Units of a task by sides, a few for as many devices as are to take part at least.
 
         From who has most of them, as far as there are more than that.
         """
-        found, few = list(counts), trial(sum(counts))
+        found = list(counts)
         missing = self.least - sum(n > 0 for lane, n in zip(lanes, found) if lane.device)
         for number, lane in enumerate(lanes):
             most = max(range(len(found)), key=found.__getitem__)

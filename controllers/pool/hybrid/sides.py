@@ -12,7 +12,15 @@ from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.choosing import Counts, chosen
-from controllers.pool.hybrid.division import LEAST_GAIN, End, divided, end_of, longest, unknown
+from controllers.pool.hybrid.division import (
+    LEAST_GAIN,
+    End,
+    divided,
+    end_of,
+    longest,
+    trial,
+    unknown,
+)
 from controllers.pool.hybrid.outcome import Outcomes
 from controllers.pool.hybrid.tries import Tries
 from controllers.pool.job import Job
@@ -121,7 +129,7 @@ class Sides:
             if devices is None:
                 return self._foreseen(sides, ends, n, floor_s, outcomes, waits)
             found = self._foreseen(sides, ends, n, floor_s, None, waits)
-            return devices.with_least([side.way.lane for side in sides], found)
+            return devices.with_least([side.way.lane for side in sides], found, trial(n))
         if len(shares) != len(sides):
             where = ", ".join(side.way.lane.name for side in sides)
             raise ValueError(
@@ -223,9 +231,7 @@ class Sides:
 
         return end_s
 
-    def _times(
-        self, side: Side, size: float, n: int, n_rows: int | None
-    ) -> list[float] | None:  # fmt: skip
+    def _times(self, side: Side, size: float, n: int, n_rows: int | None) -> list[float] | None:
         """How long the first parts of n of a size take, up to all of it; None if unknown."""
         key, known = (side.way, side.cores, size, n, n_rows), self._forecast.n_known(side.way)
         found = self._tables.get(key)

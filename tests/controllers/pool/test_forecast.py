@@ -225,3 +225,17 @@ def test_a_lane_without_work_takes_over_what_is_late(pool: Pool) -> None:
 def _host_key(pool: Pool) -> tuple[str, str]:
     key = Way("x", ct.task(int).variants[0], pool._lanes[0]).key
     return key.device, key.driver
+
+
+def test_what_has_ended_is_learnt_while_the_next_task_is_done() -> None:
+    def pause(seconds: float) -> None:
+        time.sleep(seconds)
+
+    task = ct.Task("pause", ("seconds",), size=lambda seconds: 1.0)
+    task.variant(pause)
+    with Pool((), 1, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+        for seconds in (*[1e-4] * 10, *[1e-2] * 20):
+            future = pool.submit(task, seconds)
+            assert not pool._forecast.due, "looked at when the task was on its way"
+            future.result(60)
+        assert future.job.seconds > 5e-3, "foreseen by the newest ones"

@@ -108,4 +108,4 @@ def test_each_device_that_has_to_take_part_gets_a_unit(
 ) -> None:
     side, device = HostSide(Memories()), ct.devices()[0]
     lanes = [Lane(0, "the host", None, side), *(Lane(n, "it", device, side) for n in (1, 2))]
-    assert DeviceCount(2, 2).with_least(lanes, counts) == found
+    assert DeviceCount(2, 2).with_least(lanes, counts, 1) == found
