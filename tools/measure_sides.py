@@ -53,7 +53,8 @@ class Work:
         kinds = [lane.device.kind for lane in pool._lanes[1:] if lane.device is not None]
         self.unlike = kinds if len({*kinds}) > 1 else []
         for lane in pool._lanes[1:]:
-            self._delay(lane.side, lane.number)
+            if given.pause is not None or not (cores or self.unlike):
+                self._delay(lane.side, lane.number)
 
     def wait(self, side: int, n_rows: int) -> None:
         """As long as so many rows would take."""
@@ -81,7 +82,7 @@ class Work:
         self.wait(2, len(x))
 
     def _delay(self, side: Any, number: int) -> None:
-        """Have launches of a device wait, too, or be done over."""
+        """Have launches of a device wait, too, or be done over, each by a thread of its lane."""
         work, launched = self, side._launched
 
         class Delayed:
@@ -91,7 +92,7 @@ class Work:
                     self._all += [launched(job, *given) for _ in range(work.again - 1)]
                 self.start = self._all[0].start
 
-            def wait(self) -> float:
+            def wait(self, foreseen_s: float = 0.0) -> float:
                 for one in self._all:
                     one.wait()
                 low, high = self._job.rows or (0, N_ROWS)
@@ -150,9 +151,9 @@ class Work:
 def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
     """How often a side does it all, to take so long."""
     count, took_s = 1, 0.0
-    while took_s < wanted_s / 3:    # so that its start counts little
+    while took_s < wanted_s / 2:    # so that its start counts little
         count *= 2
-        took_s = min(seconds_of(count) for _ in range(3))
+        took_s = min(seconds_of(count) for _ in range(5))
     return max(1, round(wanted_s * count / took_s))
 
 

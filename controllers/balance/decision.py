@@ -102,16 +102,16 @@ class Decider:
         return self._decided(window, cells_of)
 
     def foreseen(self, rates: Sequence[Rate], window: Window, cells_of: CellsOf) -> Decision:
-        """What comes of rates that were seen elsewhere: none is counted as a move, or settles.
+        """What comes of rates that were seen elsewhere: a move, or none; neither settles.
 
-        Nor as seen: alone a device may be faster than beside others.
+        They are not taken for seen: alone a device may be faster than beside others.
         """
         shares, new_s = self._best(rates, window, cells_of)
         now_s = max(window.seconds)
         gain_s = (now_s - new_s) * window.n_left
         if new_s > (1 - DOUBT) * now_s or gain_s <= window.cost_s:
             return self._stays(window, "a move would not pay", new_s)
-        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
+        return self._moves(shares, window, new_s)
 
     def _is_other(self, window: Window, cells_of: CellsOf) -> bool:
         """Whether two windows have said that the settled shares are not right any more."""
@@ -138,9 +138,7 @@ class Decider:
         gain_s = (now_s - new_s) * window.n_left
         if gain_s <= window.cost_s:
             return self._stays(window, "a move costs more than it would gain", new_s)
-        self._moves_left -= 1
-        self.n_moves += 1
-        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
+        return self._moves(shares, window, new_s)
 
     def _best(
         self, rates: Sequence[Rate], window: Window, cells_of: CellsOf
@@ -150,6 +148,13 @@ class Decider:
         shares = tuple(n / n_cells for n in equal_times(rates, n_cells, self.least))
         cells = cells_of(shares)
         return shares, max(rate.seconds(n) for rate, n in zip(rates, cells, strict=True))
+
+    def _moves(self, shares: tuple[float, ...], window: Window, new_s: float) -> Decision:
+        self._moves_left -= 1
+        self.n_moves += 1
+        now_s = max(window.seconds)
+        gain_s = (now_s - new_s) * window.n_left
+        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
 
     def _settles(self, window: Window, why: str, new_s: float) -> Decision:
         self.settled, self._usual = True, window.seconds

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias, Union
 
 from controllers.pool.cut import Cut
@@ -104,9 +105,9 @@ class Composites:
         cut = hybrid.cut.summing(sums.names)
         n_rows = cut.rows(named)
         whole.may_run = cut.suiting(sums.ways)
-        parts: list[Job] = []
+        parts: list[tuple[tuple[bool, bool, int], Job]] = []    # in which order, and what
         for side, rows in self._cut(hybrid, cut, whole, n_rows, jobs):
-            for low, high in rows:
+            for number, (low, high) in enumerate(rows):
                 values = cut.part(named, low, high)
                 for name in sums.names:
                     values[names.index(name)] = sums.words(name)
@@ -114,10 +115,11 @@ class Composites:
                 size = whole.size * (high - low) / n_rows
                 part = jobs.made(task, values[:n_args], by_name, size)
                 part.rows, part.may_run = (low, high), [side.way]
-                parts.append(part)
-        check_apart(task.name, [part.touches for part in parts])
-        # devices first: theirs are few long parts, which start among those of the host
-        for part in sorted(parts, key=lambda one: one.may_run[0].lane.device is None):
+                on_host = side.way.lane.device is None
+                parts.append(((number >= side.n_jobs, on_host, part.number), part))
+        check_apart(task.name, [part.touches for _, part in parts])
+        # what all sides begin with, devices first: theirs are few long parts
+        for _, part in sorted(parts, key=itemgetter(0)):
             jobs.enter(part)
             if hybrid.shares is None:   # a side without work may take it
                 part.may_run = whole.may_run

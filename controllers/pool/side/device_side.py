@@ -40,6 +40,7 @@ class DeviceSide:
         self._commands = Commands(self.executor)
         self._launches = Launches(self._commands, rank)
         self._known = KnownLaunches()
+        self._polls = device.kind != "cpu"      # the driver, while it waits
         self._tile = TilesInPlace(self.executor).of if in_place else self._image
 
     def begin(self, job: Job) -> bool:
@@ -67,7 +68,8 @@ class DeviceSide:
             self._memories.before(job.touches, self.memory, job.replicas)
             job.moved_s = time.perf_counter() - begin_s
         try:
-            seconds = (job.launched or self._launched(job)).wait()
+            launched = job.launched or self._launched(job)
+            seconds = launched.wait(job.seconds if self._polls else 0.0)
         finally:
             self._memories.after(job.touches, self.memory, job.replicas)
         if job.sent:

@@ -104,11 +104,12 @@ def test_shares_follow_devices_after_the_halo_width_is_found() -> None:
         width = run.halo_width
         assert width in run.report().widths
         TimedExecutor.seconds_per_cell = {**TimedExecutor.seconds_per_cell, "swift": 2e-3}
-        run.run(250)
+        some_windows = 250 * width      # which count launches
+        run.run(some_windows)
         assert run.layout.owned[0].extent[0] == pytest.approx(32, abs=6)    # of 96, and halos
         assert run.halo_width == width and run._chooser.over
         n_moves = run.report().balance.moves    # type: ignore[union-attr]
-        run.run(250)
+        run.run(some_windows)
         assert run.report().balance.moves == n_moves <= 3       # type: ignore[union-attr]
         assert right(run)
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Who waits for a launch leaves the core to others, and notices its end in time."""
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from controllers.device.event import COMPLETE, UNDER_WAY
+from controllers.pool import launched
+from controllers.pool.launched import KernelLaunch, Launched
+
+
+class Machine:
+    """A clock that goes on while somebody sleeps or waits, and a launch that takes so long."""
+
+    def __init__(self, takes_s: float) -> None:
+        self.now_s, self.polled_s, self.n_naps, self._takes_s = 0.0, 0.0, 0, takes_s
+
+    def perf_counter_ns(self) -> int:
+        return round(self.now_s * 1e9)
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.n_naps += 1
+
+    @property
+    def command_execution_status(self) -> int:
+        return UNDER_WAY if self.now_s < self._takes_s else COMPLETE
+
+    def wait(self) -> None:
+        """As drivers do that poll."""
+        self.polled_s += max(0.0, self._takes_s - self.now_s)
+        self.now_s = max(self.now_s, self._takes_s)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, takes_s: float, foreseen_s: float) -> Machine:
+    machine = Machine(takes_s)
+    monkeypatch.setattr(launched, "time", machine)
+    commands: Any = SimpleNamespace(issue=lambda command, after: machine)
+    one = Launched(commands, KernelLaunch(lambda wait_for: machine))
+    assert one.wait(foreseen_s) == pytest.approx(machine.now_s)
+    return machine
+
+
+@pytest.mark.parametrize("late", [0.3, 0.9, 1.0, 1.1, 3.0])
+def test_a_long_launch_is_slept_through_and_its_end_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, late: float
+) -> None:
+    """However much longer or shorter it takes than was foreseen."""
+    machine = run(monkeypatch, 0.2 * late, 0.2)
+    assert machine.polled_s < 0.01 * machine.now_s
+    assert machine.now_s < 0.2 * late * (1.03 if late >= 0.9 else 1.7)
+    assert machine.n_naps < 1200
+
+
+def test_a_short_launch_and_one_of_which_nothing_is_foreseen_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run(monkeypatch, 2e-4, 3e-4).n_naps == 0
+    assert run(monkeypatch, 0.2, 0.0).n_naps == 0
