@@ -78,11 +78,16 @@ def _spot(rank: int, executor: Executor, node: str, kept: KeptLinks) -> Spot:
     """A controller, with the ways between its memory and the host's where that is its own."""
     if executor.shares_host:
         return Spot(rank)
-    device, handle = executor.device, executor.device.handle
-    address = handle and pci_address(handle)    # equal devices may have unequal links
-    key = "device", node, device.name, device.platform, device.version, address or ""
+    key = link_key(node, executor)
     up, down = _known(kept, key, lambda: _up_and_down(cast(DeviceExecutor, executor)))
     return Spot(rank, up, down)
+
+
+def link_key(node: str, executor: Executor) -> tuple[str, ...]:
+    """Of the ways between a device and its node: equal devices may have unequal ones."""
+    device, handle = executor.device, executor.device.handle
+    address = handle and pci_address(handle)
+    return "device", node, device.name, device.platform, device.version, address or ""
 
 
 def _up_and_down(executor: DeviceExecutor) -> Iterator[Link]:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from controllers.device.event import Profile
 from controllers.engine import Engine, Runner
 from controllers.executor.executor import Executor
+from controllers.links.shared_links import SharedLinks
 from controllers.plan import Operation, Plan
 from controllers.plan.chunks.pipeline import Pipeline
 from controllers.report.duration import duration
@@ -24,7 +25,8 @@ class PipelineReport:
     seconds: of `passes` passes.  up_s, kernels_s, down_s: in which the link, each way, and the
     device were busy meanwhile.  ideal_s: what they take at best (COSP, equation 2).  in_files:
     images lie in files, so that the link's time has the disk's in it.  tried: steps of a pass,
-    chunks of each place and slots that a search has tried, with the seconds of a step.
+    chunks of each place and slots that a search has tried, with the seconds of a step.  links:
+    what all devices of a node have at once, where there are several, and that was measured.
     """
 
     device: str
@@ -38,6 +40,7 @@ class PipelineReport:
     ideal_s: float
     in_files: bool = False
     tried: tuple[tuple[int, int, int, float], ...] = ()
+    links: SharedLinks | None = None
 
     @property
     def achieved(self) -> float:
@@ -57,20 +60,21 @@ class PipelineReport:
 
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
-        return {**asdict(self), "achieved": self.achieved, "bound": self.bound}
+        links = None if self.links is None else self.links.as_dict()
+        return {**asdict(self), "links": links, "achieved": self.achieved, "bound": self.bound}
 
     def __str__(self) -> str:
         """
         >>> print(PipelineReport("gpu", 2, 8, 5, 2.5, 1.0, 2.0, 1.0, 2.2))
         chunks: a pass of 8 steps takes 1.25 s on gpu, at best 1.1 s: 88% achieved; ...
         """
-        each = self.pipeline
+        each, links = self.pipeline, "" if self.links is None else f"\n  {self.links}"
         return (
             f"chunks: a pass of {self.steps} step{'s' * (self.steps > 1)} takes "
             f"{duration(self.seconds / self.passes)} on {self.device}, at best "
             f"{duration(self.ideal_s / self.passes)}: {self.achieved:.0%} achieved; "
             f"{duration(each.up_s)} up and {duration(each.down_s)} down the link, "
-            f"{duration(each.kernels_s)} of kernels: bound by {self.bound}"
+            f"{duration(each.kernels_s)} of kernels: bound by {self.bound}{links}"
         )
 
     @classmethod

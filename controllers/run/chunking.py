@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from controllers.kernel.registry import KernelChoice
+from controllers.links.shared_links import SharedLinks
 from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import fits
@@ -18,6 +19,7 @@ from controllers.placement.halo_width import fixed_width, replanned_pass, spans_
 from controllers.placement.images import check_disk, images_for, least_images
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement, failing_together
+from controllers.placement.sharing_trial import shared_links_of
 from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
 from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
 from controllers.plan.folding import needed
@@ -40,8 +42,11 @@ MOST_TRIES = 5      # numbers of chunks that are tried, where tables take more t
 class Chunking:
     """Plans chunks of a program on these places.
 
-    largest_bytes: the largest single allocation that all devices allow.
+    largest_bytes: the largest single allocation that all devices allow.  shared_links: what several
+    devices have of their links at once, once there is a draft, if it is known.
     """
+
+    shared_links: SharedLinks | None = None
 
     def __init__(
         self, program: Program, layout: Layout, placement: Placement, execution: Execution,
@@ -94,6 +99,7 @@ class Chunking:
                 if fits(plan, homes, self._largest_bytes, comm, on_same_tiles=_ends(plan)):
                     check_disk(plan, comm)
                     self._first = replace(cutting, n_chunks=n_chunks)
+                    self.shared_links = shared_links_of(placement, comm)
                     return layout, placement, plan
                 n_chunks += -(-n_chunks // 8)
         raise refused(error, f"a row of cells with its margins has no room in {_slots(execution)}")

@@ -213,7 +213,9 @@ class Computation(Stepping):
         found = PipelineReport.of_ranks(self.comm.allgather(mine))
         sizes = self._chooser.seconds if isinstance(self._chooser, SizeChooser) else {}
         tried = tuple((*astuple(size), seconds) for size, seconds in sizes.items())
-        return None if found is None else replace(found, tried=tried)
+        chunking = self._assembly.chunking
+        links = None if chunking is None else chunking.shared_links
+        return None if found is None else replace(found, tried=tried, links=links)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
