@@ -2,8 +2,8 @@
 """From the operations of a plan to commands: tiles, staging memory, kernels and messages."""
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
@@ -11,6 +11,7 @@ from controllers.device.event import Command, in_order
 from controllers.engine.combination import Combination, Told
 from controllers.engine.file_use import announced
 from controllers.engine.host_work import Assistants, by_host, copy_cells
+from controllers.engine.large_message import LargeMessage, Line
 from controllers.engine.memories import Memories
 from controllers.engine.network import PIECE_NBYTES, MessageEnd, message_tags
 from controllers.executor.executor import Digesting, Executor, Folding
@@ -41,7 +42,8 @@ class Binder(Memories):
     ) -> None:
         """`tiles` are there already; the others are allocated."""
         super().__init__(plan, executors, tiles)
-        self.messages: list[MessageEnd] = []
+        self.messages: list[MessageEnd | LargeMessage] = []
+        self._lines: defaultdict[tuple[int, int, bool], Line] = defaultdict(deque)
         self._comm = comm
         self._tags = message_tags(plan)
         self.turns = {
@@ -266,14 +268,14 @@ class Binder(Memories):
         ends = bundle.source, bundle.target
         peer = ends[sends]
         fields = " and ".join(transfer.field for transfer in operation.transfers)
-        message = MessageEnd(
-            self._comm,
-            self._runs(operation),
-            self.plan.locations[peer].rank,
-            self._tags[bundle.number],
-            sends=sends,
+        rank, tag = self.plan.locations[peer].rank, self._tags[bundle.number]
+        end: Callable[..., MessageEnd | LargeMessage] = MessageEnd
+        if bundle.nbytes > PIECE_NBYTES:
+            end = partial(LargeMessage, self._assistants, self._lines[rank, tag, sends])
+        message = end(
+            self._comm, self._runs(operation), rank, tag, sends=sends,
             name=f"message {bundle.number} of {fields}, place {ends[0]} to {ends[1]},",
-        )
+        )  # fmt: skip
         self.messages.append(message)
         return message
 

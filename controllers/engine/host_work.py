@@ -46,12 +46,20 @@ class Assistants:
 
     def copying(self, moves: Sequence[tuple[Cells, Cells]]) -> Command:
         """The command that copies arrays, each from the first to the second one."""
-        parts: list[list[tuple[Cells, Cells]]] = [[] for _ in range(self._n_threads)]
-        for cells, room in moves:
-            cuts = split_even(len(cells), max(1, min(self._n_threads, len(cells))))
+        return self.command(*(
+            partial(copy_cells, [(moves[number][0][low:high], moves[number][1][low:high])
+                                 for number, low, high in parts])
+            for parts in self.shared_out([len(cells) for cells, _ in moves])
+        ))  # fmt: skip
+
+    def shared_out(self, lengths: Sequence[int]) -> list[list[tuple[int, int, int]]]:
+        """For each thread that has any the number of a thing, from where and to before where."""
+        parts: list[list[tuple[int, int, int]]] = [[] for _ in range(self._n_threads)]
+        for number, length in enumerate(lengths):
+            cuts = split_even(length, max(1, min(self._n_threads, length)))
             for part, low, high in zip(parts, cuts, cuts[1:]):
-                part.append((cells[low:high], room[low:high]))
-        return self.command(*(partial(copy_cells, part) for part in parts if part))
+                part.append((number, low, high))
+        return [part for part in parts if part]
 
 
 def copy_cells(moves: Sequence[tuple[Cells, Cells]]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import log2
 from statistics import median
 from typing import NamedTuple
@@ -47,13 +48,22 @@ class Growth:
 
     def estimate(self, case: Case) -> Estimate:
         """Of another case; the farther away it is, the less sure."""
-        seconds = self.fit.seconds(_terms([case], self.exponent, self.largest)[0])
-        n_found = self.fit.n_terms + (self.exponent != 1)
-        beyond = sum(
-            _beyond(value, *seen) for value, seen in zip((case.size, case.units), self.ranges)
-        )
-        width = max(NOISE, spread(self.error, self.n_points, n_found)) * (1 + beyond)
+        each, whole, start = self._coefficients
+        size = (case.size / self.largest) ** self.exponent
+        seconds = each * size / case.units + whole * size + start
+        beyond = _beyond(case.size, *self.ranges[0]) + _beyond(case.units, *self.ranges[1])
+        width = self._width * (1 + beyond)
         return Estimate.about(max(seconds, SHORTEST_S), width, "regression", self.n_executions)
+
+    @cached_property
+    def _coefficients(self) -> list[float]:     # as numbers: hundreds of estimates are asked for
+        return [*map(float, self.fit.coefficients)]
+
+    @cached_property
+    def _width(self) -> float:
+        """How unsure it is amid what was seen."""
+        n_found = self.fit.n_terms + (self.exponent != 1)
+        return max(NOISE, spread(self.error, self.n_points, n_found))
 
     def line(self, units: int) -> tuple[float, float]:
         """Seconds of an execution and of a unit of size, where it is taken for a line.

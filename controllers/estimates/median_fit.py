@@ -35,10 +35,6 @@ class Fit:
     def n_terms(self) -> int:
         return int(np.count_nonzero(self.coefficients))
 
-    def seconds(self, terms: Floats) -> float:
-        """At another point."""
-        return float(self.coefficients @ terms)
-
 
 def median_fit(terms: Floats, seconds: Floats, weights: Floats) -> Fit:
     """The least sum of weighted distances |fit / seconds - 1|.

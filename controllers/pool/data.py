@@ -10,6 +10,7 @@ import threading
 import weakref
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -189,6 +190,13 @@ class Data:
             return Touch(view, view, name, role, datum, box, is_box, at, reads, writes)
         at = datum.seen(origin)
         return Touch(view, origin, name, role, datum, box, is_box, at, reads, writes)
+
+    def settle(self, forget: Callable[[Datum], None]) -> None:
+        """Nobody touches anything any more; `forget` is told of arrays that somebody has."""
+        for datum in self.all():
+            if datum.owner() is not None:
+                forget(datum)
+            datum.history = type(datum.history)()
 
     def all(self) -> list[Datum]:
         """Those whose arrays somebody has."""

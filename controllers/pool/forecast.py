@@ -33,6 +33,7 @@ UNKNOWN_S = 1e-3    # of a function that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
 _END_S = itemgetter(0)     # of a choice
 MOST_TOLD = 512     # decisions
+OVERDUE = 2         # times the executions after which they are looked at
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent
 
 
@@ -48,7 +49,8 @@ class Forecast:
         self.n_cores, self._cores = n_cores, [0.0] * n_cores    # when they are free, in order
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._executions: dict[TaskKey, Executions] = {}
-        self.due: dict[Executions, None] = {}       # for `refresh`
+        self.due: dict[Executions, None] = {}       # for `refresh`, ...
+        self.is_overdue = False     # ... which nobody had time for while many more have ended
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
         """Choose among the ways of `job`, which waits for the others."""
@@ -98,9 +100,11 @@ class Forecast:
         add((job.size, units, seconds, job.work(way)))
         if of.n >= of.looks_at:
             self.due[of] = None
+            self.is_overdue |= of.n >= OVERDUE * of.looks_at
 
     def refresh(self) -> None:
         """Learn from what has ended, while there is time: it would delay the next job."""
+        self.is_overdue = False
         while self.due:
             self.due.popitem()[0].refresh()
 

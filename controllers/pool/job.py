@@ -25,6 +25,7 @@ class Owner(Protocol):
 
     def cancel(self, job: Job) -> bool: ...
     def note_end(self, job: Job) -> None: ...
+    def wait_for(self, future: TaskFuture) -> None: ...
     def bring_home(self, future: TaskFuture, timeout: float | None) -> None: ...
 
 
@@ -77,6 +78,8 @@ class TaskFuture(Future[Any]):
     def _wait_for(self, timeout: float | None) -> None:
         if not self.done() and timeout != 0:
             check_outside(f"to wait for {self!r}")
+            if timeout is None:
+                self.owner.wait_for(self)
         for future in (self, *self.parts):
             future.seen = True
 

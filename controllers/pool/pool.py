@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +25,7 @@ from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.composites import Composite, Composites
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import Entered, Job, Lost, TaskFuture, check_outside, future_of, tell
+from controllers.pool.learning import learn_meanwhile
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
 from controllers.pool.side.device_side import DeviceSide
 from controllers.pool.side.opening import opened
@@ -46,15 +48,9 @@ class Pool:
     """
 
     def __init__(
-        self,
-        devices: str | Sequence[str] | None,
-        cores: int | None,
-        zero_copy: bool,
-        memory_cap: str | int | None,
-        exclusive: bool,
-        estimates: Estimates,
-        comm: Communicator,
-    ) -> None:
+        self, devices: str | Sequence[str] | None, cores: int | None, zero_copy: bool,
+        memory_cap: str | int | None, exclusive: bool, estimates: Estimates, comm: Communicator,
+    ) -> None:  # fmt: skip
         self.comm = comm
         self._lanes, self._share, self._memories = opened(
             comm, devices, cores, zero_copy, memory_cap, exclusive
@@ -90,7 +86,7 @@ class Pool:
                 future, lost = self._composites.submitted(task, args, kwargs)
             else:
                 future, lost = self._enter(self._submissions.job(task, args, kwargs, self))
-            if self._forecast.due:
+            if self._forecast.is_overdue:
                 self._forecast.refresh()
         tell(lost)
         return future
@@ -138,7 +134,11 @@ class Pool:
         """
         check_outside("to wait for all tasks")
         with self._changed:
-            if not self._changed.wait_for(lambda: self._n_over == self._n_submitted, timeout):
+            def is_over(within_s: float | None) -> bool:
+                return self._changed.wait_for(lambda: self._n_over == self._n_submitted, within_s)
+
+            learn_meanwhile(self._forecast, self._lock, is_over)
+            if not is_over(timeout):
                 left = self._n_submitted - self._n_over
                 raise TimeoutError(f"{left} tasks are not over after {timeout} s; wait longer")
             self._settle()
@@ -180,7 +180,9 @@ class Pool:
         if error is None:
             self.close()
         elif not self._closed:  # which is the one to report
-            self._cancel_all()
+            with self._lock:
+                for job in [entry[2] for lane in self._lanes for entry in lane.ready]:
+                    self.cancel(job)
             self._end()
 
     def cancel(self, job: Job) -> bool:
@@ -196,6 +198,10 @@ class Pool:
             future.note_cancelled()
         tell(lost)
         return True
+
+    def wait_for(self, future: TaskFuture) -> None:
+        """Of a future: somebody is going to wait for it."""
+        learn_meanwhile(self._forecast, self._lock, lambda s: bool(wait([future], s).done))
 
     def note_end(self, job: Job) -> None:
         """Of a future: the program knows that its job is over."""
@@ -270,16 +276,7 @@ class Pool:
     def _settle(self) -> None:
         """All is over: the host has all cells, and who has touched them is forgotten."""
         self._forecast.go_on_to_end()
-        for datum in self._submissions.data.all():
-            owner = datum.owner()
-            if owner is not None:
-                self._memories.forget(datum)
-            datum.history = type(datum.history)()
-
-    def _cancel_all(self) -> None:
-        with self._lock:
-            for job in [entry[2] for lane in self._lanes for entry in lane.ready]:
-                self.cancel(job)
+        self._submissions.data.settle(self._memories.forget)
 
     def _end(self) -> None:
         """Wait for what has started, and give back threads and devices."""

@@ -137,13 +137,20 @@ class Composites:
         n, first = max(1, min(n_rows, MOST_UNITS)), 0
         shares = [one for one in self._shares(hybrid, cut, whole, n, n_rows, jobs) if one[1]]
         is_cut = hybrid.shares is None and len(shares) > 1
+        known = [
+            self._forecast.known(side.way, whole.size * count / n / side.n_jobs, side.cores)
+            if is_cut else None
+            for side, count in shares
+        ]  # fmt: skip
+        # who is early finds as much elsewhere as it has of the whole; the less the slower it is
+        early = [0.0 if one is None else (1 - one.least_s / one.seconds) * count / n
+                 for one, (_, count) in zip(known, shares)]  # fmt: skip
         found: list[tuple[Side, list[tuple[int, int]]]] = []
-        for side, count in shares:
+        for number, (side, count) in enumerate(shares):
             low, high = n_rows * first // n, n_rows * (first + count) // n
             first += count
-            size = whole.size * (high - low) / max(1, n_rows) / side.n_jobs
-            known = self._forecast.known(side.way, size, side.cores) if is_cut else None
-            parts = parts_of(high - low, side.n_jobs, known)
+            others = max(early[:number] + early[number + 1 :], default=0.0)
+            parts = parts_of(high - low, side.n_jobs, known[number], others)
             if found:
                 rows = [(high - last, high - start) for start, last in parts]
             else:

@@ -10,6 +10,7 @@ from controllers.pool import order
 from controllers.pool.data import Touch
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import Entered, Job, Lost, Owner, TaskFuture
+from controllers.pool.share import NOTHING
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 
@@ -51,7 +52,9 @@ class PartJobs:
     def joined(self, name: str) -> TaskFuture:
         """The future of a job that only waits for all of them."""
         parts = list(self.futures)
-        future = self.enter(self.made(_whole(name), parts))
+        job = self.made(_whole(name), parts)
+        job.taken = NOTHING
+        future = self.enter(job)
         future.parts = parts
         return future
 

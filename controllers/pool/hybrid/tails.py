@@ -16,12 +16,15 @@ MOST_PARTS = 5          # of the share of a worker ...
 MOST_TAILS = 8          # ... and of all workers, beside their first parts
 
 
-def parts_of(n_rows: int, n_jobs: int, known: Estimate | None) -> list[tuple[int, int]]:
+def parts_of(
+    n_rows: int, n_jobs: int, known: Estimate | None, unsure: float = 0.0
+) -> list[tuple[int, int]]:
     """From which row to before which one, of n rows that `n_jobs` workers do at once.
 
-    known: how long that takes, if anything is.  Parts are dispatched one by one, so that those of
-    many workers have to be longer, and few: another side that takes them one by one holds the
-    interpreter's lock meanwhile, for which all of them wait.
+    known: how long that takes, if anything is.  unsure: which part of it another side
+    may take, as it may be done earlier than foreseen.  Parts are dispatched one by one, so that
+    those of many workers have to be longer, and few: another side that takes them one by one holds
+    the interpreter's lock meanwhile, for which all of them wait.
 
     >>> parts_of(64, 1, Estimate.about(1.0, 0.5, "history"))
     [(0, 32), (32, 48), (48, 56), (56, 60), (60, 64)]
@@ -29,13 +32,16 @@ def parts_of(n_rows: int, n_jobs: int, known: Estimate | None) -> list[tuple[int
     [(0, 24), (24, 48), (48, 56), (56, 64)]
     >>> parts_of(64, 2, Estimate.about(1.0, 0.01, "history"))
     [(0, 32), (32, 64)]
+    >>> parts_of(64, 1, Estimate.about(0.01, 0.01, "history"), unsure=0.125)
+    [(0, 48), (48, 64)]
     >>> [len(parts_of(512, n, Estimate.about(1.0, 0.5, "history"))) for n in (1, 2, 4, 8, 15)]
     [5, 10, 12, 16, 30]
     """
     pieces = [1.0]
     if known is not None:
         # where one side is as much slower than foreseen as the other one is faster
-        tail, least = min(MOST_TAIL, 2 * (known.most_s / known.seconds - 1)), n_jobs * LEAST_PART_S
+        tail = min(MOST_TAIL, 2 * max(unsure, known.most_s / known.seconds - 1))
+        least = n_jobs * LEAST_PART_S
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
             n_pieces = min(MOST_PARTS, max(2, 1 + MOST_TAILS // n_jobs))

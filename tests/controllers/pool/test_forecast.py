@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -227,15 +227,44 @@ def _host_key(pool: Pool) -> tuple[str, str]:
     return key.device, key.driver
 
 
-def test_what_has_ended_is_learnt_while_the_next_task_is_done() -> None:
+def pausing(pool: Pool) -> Callable[[float], ct.TaskFuture]:
+    """Has a task wait so many seconds, of which nothing says how long it takes."""
     def pause(seconds: float) -> None:
         time.sleep(seconds)
 
     task = ct.Task("pause", ("seconds",), size=lambda seconds: 1.0)
     task.variant(pause)
+    return lambda seconds: pool.submit(task, seconds)
+
+
+@pytest.fixture
+def one_core() -> Iterator[Pool]:
     with Pool((), 1, True, None, False, Estimates(None), SerialCommunicator()) as pool:
-        for seconds in (*[1e-4] * 10, *[1e-2] * 20):
-            future = pool.submit(task, seconds)
-            assert not pool._forecast.due, "looked at when the task was on its way"
-            future.result(60)
-        assert future.job.seconds > 5e-3, "foreseen by the newest ones"
+        yield pool
+
+
+@pytest.mark.parametrize("all_tasks", [False, True])
+def test_what_has_ended_is_learnt_while_somebody_waits(
+    one_core: Pool, all_tasks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause, was_over, refresh = pausing(one_core), list[bool](), Forecast.refresh
+
+    def noted(forecast: Forecast) -> None:
+        was_over.append(future.done())
+        refresh(forecast)
+
+    monkeypatch.setattr(Forecast, "refresh", noted)
+    for seconds in (*[1e-4] * 10, *[1e-2] * 20):
+        future = pause(seconds)
+        one_core.wait() if all_tasks else future.result()
+    assert future.job.seconds > 5e-3, "foreseen by the newest ones"
+    assert was_over and not all(was_over), "learnt when the task was on its way"
+
+
+def test_what_has_ended_is_learnt_although_nobody_waits(one_core: Pool) -> None:
+    """For so long that twice as many executions have ended."""
+    pause = pausing(one_core)
+    for seconds in (*[1e-4] * 10, *[1e-2] * 40):
+        future = pause(seconds)
+        assert future.exception(60) is None     # which does not learn
+    assert future.job.seconds > 5e-3

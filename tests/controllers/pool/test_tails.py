@@ -41,14 +41,16 @@ def task_of(host: Any, device: Any = PLUS) -> ct.Task:
 
 
 @contextmanager
-def knowing(task: ct.Task, scatter: tuple[float, ...]) -> Iterator[Pool]:
+def knowing(
+    task: ct.Task, scatter: tuple[float, ...], of_device: tuple[float, ...] = ()
+) -> Iterator[Pool]:
     """A pool of two sides that have each done all of a task in such times, and parts of it."""
     estimates = Estimates(None)
     with Pool("cpu/1", 2, True, None, False, estimates, SerialCommunicator()) as pool:
         for variant, lane in zip(task.variants, pool._lanes):
             key = Way(task.name, variant, lane).key
             for part in (0.25, 0.5, 0.75, 1.0):
-                for factor in scatter:
+                for factor in (lane.device and of_device) or scatter:
                     size = part * N_ROWS * WIDTH * 8
                     estimates.add(key, Case(size), WHOLE_S * part * factor)
         yield pool
@@ -73,6 +75,18 @@ def test_a_share_is_cut_as_far_as_its_estimate_is_unsure(
         sent = [one.way for one in pool.report().decisions if one.task == "plus"]
         assert len(sent) == 2 * n_parts + 2, "shares that are fixed are not cut"
     assert (y == 2).all()
+
+
+@pytest.mark.parametrize(("slower", "n_parts"), [(1.0, 5), (10.0, 1)])
+def test_a_sure_share_is_cut_for_who_may_be_early(slower: float, n_parts: int) -> None:
+    """Unless that one is so slow that it could take little."""
+    task, y = task_of(plus_on_host), np.zeros((N_ROWS, WIDTH))
+    with knowing(task, tuple(slower * one for one in UNSURE), SURE) as pool:
+        pool._crew._stolen = lambda lane: None  # type: ignore[method-assign]
+        pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y).result(HANGS_S)
+        sent = [one.way for one in pool.report().decisions if one.task == "plus"]
+        assert sum("the host" not in way for way in sent) == n_parts
+    assert (y == 1).all()
 
 
 def test_shares_of_functions_of_items_have_tails() -> None:
