@@ -57,6 +57,9 @@ class Forecast:
         ready_s, ways = self.clock_s, job.may_run
         for other in befores:
             ready_s = max(ready_s, other.end_s)
+        if job.joins:
+            job.start_s = job.end_s = ready_s
+            return
         for way in ways:
             if not (way.tried or self._of(way).is_known):
                 ways = [way]

@@ -93,7 +93,8 @@ class Job:
     it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
     to before the last one.  cores, lanes: those that it has, and those whose devices it has as a
     function, foreseen before it starts.  replicas: where devices do what the host does, too.
-    sent: whether the host has to have what it writes at once.  took_s: how long it took, with
+    sent: whether the host has to have what it writes at once.  joins: it does nothing, and is over
+    with those that it waits for.  took_s: how long it took, with
     what was moved before, moved_s.  outcome: of the task that it is a part of.
     works: what it does in a way, as far as that was asked for (`Call`).
     taken, launched: of a kernel what it has, and its launch, if it was begun by who submitted it.
@@ -111,7 +112,7 @@ class Job:
     lanes: tuple[Lane, ...] = ()
     rows: tuple[int, int] | None = None
     replicas: dict[Any, Any] | None = None
-    sent = False
+    sent = joins = False
     outcome: Any = None     # of controllers.pool.hybrid.outcome, which knows of jobs
     taken: Taken | None = None
     launched: Launched | None = None
@@ -177,9 +178,9 @@ def future_of(job: Job) -> TaskFuture:
     return job.future
 
 
-# The future of a job that is not done, and why.
-Lost: TypeAlias = "tuple[TaskFuture, TaskError | CancelledError]"
-# The future of a job that was submitted, and what will not be done.
+# What is over and was not done, and why; None of what only waits for others, which were done.
+Lost: TypeAlias = "tuple[TaskFuture, TaskError | CancelledError | None]"
+# The future of a job that was submitted, and what is over with it.
 Entered: TypeAlias = "tuple[TaskFuture, list[Lost]]"
 
 
@@ -188,7 +189,9 @@ def tell(lost: Iterable[Lost]) -> None:
     for future, why in lost:
         if future.done():   # cancelled
             continue
-        if isinstance(why, TaskError):
+        if why is None:
+            future.set_result(None)
+        elif isinstance(why, TaskError):
             future.set_exception(why)
         else:
             future.note_cancelled()

@@ -100,7 +100,7 @@ def _cancelled(job: Job) -> list[Job] | None:
 
 
 def finish(jobs: Iterable[Job]) -> tuple[list[Job], list[Lost]]:
-    """These are over; which can start now, and which are lost with them."""
+    """These are over; which can start now, and which are over with them, or lost."""
     ready: list[Job] = []
     lost: list[Lost] = []
     left = list(jobs)
@@ -113,7 +113,7 @@ def finish(jobs: Iterable[Job]) -> tuple[list[Job], list[Lost]]:
             follower.waits -= 1
             if follower.waits:
                 continue
-            if follower.lost is not None:
+            if follower.joins or follower.lost is not None:
                 lost.append((future_of(follower), follower.lost))
                 left.append(follower)
             else:

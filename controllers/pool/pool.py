@@ -99,7 +99,7 @@ class Pool:
         begun = is_ready and is_placed and self._crew.begin(job, job.may_run[0])
         self._forecast.place(job, befores)
         future = future_of(job)
-        if job.waits == 0 and job.lost is not None:
+        if job.waits == 0 and (job.joins or job.lost is not None):
             return future, [(future, job.lost), *self._pass_on([job])]
         if is_ready and not begun:
             (self._crew.push if is_placed else self._crew.start)(job)

@@ -39,10 +39,6 @@ class Taken(NamedTuple):
     lease: Lease | None
 
 
-# What waits alone has.
-NOTHING = Taken(Got(0), Got(1), (), None)
-
-
 class Share:
     """The cores of a pool, and leases of these and of its accelerators among all processes.
 

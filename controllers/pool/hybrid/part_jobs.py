@@ -10,7 +10,6 @@ from controllers.pool import order
 from controllers.pool.data import Touch
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import Entered, Job, Lost, Owner, TaskFuture
-from controllers.pool.share import NOTHING
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 
@@ -53,7 +52,7 @@ class PartJobs:
         """The future of a job that only waits for all of them."""
         parts = list(self.futures)
         job = self.made(_whole(name), parts)
-        job.taken = NOTHING
+        job.joins = True
         future = self.enter(job)
         future.parts = parts
         return future
@@ -84,7 +83,7 @@ def check_apart(name: str, parts: Sequence[Sequence[Touch]]) -> None:
 
 @lru_cache(maxsize=256)
 def _whole(name: str) -> Task:
-    """The task that waits for all parts of another one."""
+    """The task that waits for all parts of another one, and does nothing."""
     made = Task(f"{name}, all parts")
     made.variant(_nothing)
     return made

@@ -2,11 +2,13 @@
 """Hybrid tasks in which at least and at most so many devices take part."""
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mpi_jobs import HANGS_S
 
 import controllers as ct
 from controllers.pool.device_count import DeviceCount
@@ -30,8 +32,9 @@ def put_on_host(y: Any) -> None:
     y[...] = 1
 
 
-put.variant(ct.Kernel.of("put", """
-    __kernel void put(__global double *y, TILE(y), BOX) { CELL; HERE(y) = 1; }"""))
+PUT = ct.Kernel.of("put", """
+    __kernel void put(__global double *y, TILE(y), BOX) { CELL; HERE(y) = 1; }""")
+put.variant(PUT)
 
 
 def places(submitted: Any, devices: str, cores: int) -> list[set[str]]:
@@ -43,10 +46,34 @@ def places(submitted: Any, devices: str, cores: int) -> list[set[str]]:
             y = np.zeros((N_ROWS, 4))
             pool.submit(submitted, y).result()
             assert (y == 1).all()
-            ways = [one.way for one in pool.report().decisions if "all parts" not in one.task]
+            ways = [one.way for one in pool.report().decisions]
             found.append({way.split(" on ")[1] for way in ways})
             pool._forecast._decided.clear()
     return found
+
+
+def test_a_task_is_over_with_its_parts_whatever_cores_do() -> None:
+    free, begun = threading.Event(), threading.Event()
+
+    def busy() -> bool:
+        begun.set()
+        return free.wait(HANGS_S)
+
+    task, y = ct.Task("put rows", ("y",), roles={"y": "writing"}), np.zeros((N_ROWS, 4))
+    task.variant(PUT)
+    hybrid = ct.hybrid(task, cut={"y": ct.Row}, devices=2)
+    with ct.tasks("cpu/1,1", cores=3) as pool:
+        pool._lanes[0].n_threads = 1
+        other = pool.submit(busy)
+        assert begun.wait(HANGS_S)
+        try:
+            future = pool.submit(hybrid, y)
+            after = pool.submit(lambda parts: parts, future)    # which needs a core
+            assert future.result(HANGS_S) is None and len(future.parts) >= 2 and (y == 1).all()
+            assert future.cancel() is False and not after.done()
+        finally:
+            free.set()
+        assert other.result(HANGS_S) and after.result(HANGS_S) is None
 
 
 def n_devices(where: set[str]) -> int:
