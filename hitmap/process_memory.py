@@ -46,8 +46,10 @@ def let_siblings_read() -> None:
 
 
 def read_memory(process: int, address: int, into: npt.NDArray[Any]) -> None:
-    """Copy what another process has at `address` to all of a contiguous array; OSError if that
-    fails.  Another process's memory must not change, or go, meanwhile.
+    """Copy `into.nbytes` bytes, which another process has at `address`, to a contiguous array.
+
+    OSError where the system refuses it, or there is no such memory; `into` may be filled in part
+    then.  The other process must keep the memory, and not change it, meanwhile.
     """
     function = _libc().process_vm_readv
     function.restype = ctypes.c_ssize_t

@@ -12,11 +12,13 @@ moves, and the overhead, which is what these steps took beyond those of a run th
 shares which the first one has found.  The second run and that one are open at once and run pieces
 by turns, so that what disturbs one disturbs both: pieces in which shares changed, and the first
 one, count with the whole difference, the others with its median.  What it takes to make each is
-compared before, in turns, too: memory that a process has not had before is slower.  Then
-`--steps` further steps of that computation, in nine runs of which the median counts, each of so
+compared before, in turns, too, by the least of each: memory that a process has not had before is
+slower.  Then
+`--steps` further steps of that computation, in nine pieces of which the median counts, each of so
 many that its beginning and its end weigh little: the share of the slow part, the cells per second,
 and these relative to the sum of what the kernels of both do while they run (1 is perfect: nobody
-waits, nothing is exchanged).  All bits are compared with those of the first device alone.
+waits, nothing is exchanged), with the least and the most of the pieces.  All bits are compared with
+those of the first device alone.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
 in two dimensions, two minutes in three.
 
@@ -54,7 +56,7 @@ from slow_launches import Slowness
 HEAD = (
     "                     nothing known       known before\n"
     "case          slower  moves  overhead  moves  overhead  share  expected    Gcells/s  "
-    "of the sum  same bits"
+    "of the sum  of the pieces  same bits"
 )
 PIECES = 9          # of the steps whose speed counts
 TURNS = 25          # in which two runs are compared
@@ -144,8 +146,8 @@ class Case:
                 unusual += more
         return unusual + median(usual) * len(usual), given_s
 
-    def speed(self, run: controllers.Computation) -> tuple[float, float]:
-        """Seconds per step, and the rate relative to the sum of what the kernels of all do."""
+    def speed(self, run: controllers.Computation) -> tuple[float, list[float]]:
+        """Seconds per step, and of each piece the rate relative to that of the kernels of all."""
         count, seconds, parts = max(1, self.options.steps // PIECES), list[float](), list[float]()
         report = run.report()
         for _ in range(PIECES):
@@ -155,7 +157,7 @@ class Case:
             busy = [now.compute_s - was for now, was in zip(report.places, before, strict=True)]
             at_best = sum(place.cells / s for place, s in zip(report.places, busy, strict=True))
             parts.append(self.field.size / seconds[-1] / at_best)
-        return median(seconds) / count, median(parts)
+        return median(seconds) / count, parts
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
             warm, _ = case.opened(**finds)
             with warm:
                 late_s, usual_s = case.beside(warm, given, late_s)
-                step_s, of_sum = case.speed(warm)
+                step_s, of_pieces = case.speed(warm)
                 report, second = warm.report(), warm.gather()
     whole, of_parts, _ = options.device.partition("/")
     with controllers.Computation(
@@ -210,12 +212,13 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
             assert result is not None and right is not None, "one rank"
             same = same and np.array_equal(result, right)
     assert cold.balance is not None and report.balance is not None, "two devices"
+    of_sum = median(of_pieces)
     share, late, at_first = report.places[-1].share, late_s / usual_s, cold_s / usual_s - 1
     text = (
         f"{n_axes}d {dtype:9}  {times:6}  {cold.balance.moves:5}  {at_first:8.1%}  "
         f"{report.balance.moves:5}  {late:8.1%}  {share:5.1%}  "
         f"{1 / (1 + times):8.1%}  {case.field.size / step_s / 1e9:10.3f}  {of_sum:10.3f}  "
-        f"{'yes' if same else 'NO':>9}"
+        f"{min(of_pieces):5.2f} to {max(of_pieces):4.2f}  {'yes' if same else 'NO':>9}"
     )
     return Row(text, max(cold.balance.moves, report.balance.moves), late, of_sum, same)
 

@@ -79,7 +79,7 @@ class LargeMessage(Noticed):
             return COMPLETE
         if not self._is_begun and not self._begin_in_turn():
             return UNDER_WAY
-        if self._message is None and not self._is_taken():
+        if self._message is None and not self._is_answered():
             return UNDER_WAY
         if self._message is not None and self._message.command_execution_status > COMPLETE:
             return UNDER_WAY
@@ -110,8 +110,8 @@ class LargeMessage(Noticed):
             answer(None)
         return True
 
-    def _is_taken(self) -> bool:
-        """Whether the receiver has all; what it cannot have goes by MPI, from now on."""
+    def _is_answered(self) -> bool:
+        """Whether the receiver has said that it has all, or else that MPI has to bring it."""
         where, answer = self._said
         if where.command_execution_status > COMPLETE:
             return False

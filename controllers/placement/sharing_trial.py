@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -81,7 +81,7 @@ def _measured(
     Collective.
     """
     moves: list[_Move] = []
-    with suppress(cl.Error, MemoryCapError):
+    with suppress(cl.Error, MemoryCapError, MemoryError):   # the others wait for what comes of it
         moves = [_move(device) for device in devices]
     has = comm.allgather((len(moves), len(devices)))
     if any(n_moves < n_devices for n_moves, n_devices in has):
@@ -127,13 +127,8 @@ def _move(device: DeviceExecutor) -> _Move:
         device.bring_command(*up, cells, cells), device.retrieve_command(*down, cells, cells)
     )  # fmt: skip
 
-    def pieces() -> Iterator[Event]:
-        for _ in range(N_PIECES):
-            for command in commands:
-                yield command(None)
-
     def move() -> list[Event]:
-        return [*pieces()]
+        return [command(None) for _ in range(N_PIECES) for command in commands]
 
     wait_for_all(move())
     return move
