@@ -16,9 +16,10 @@ compared before, in turns, too, by the least of each: memory that a process has 
 slower.  Then
 `--steps` further steps of that computation, in nine pieces of which the median counts, each of so
 many that its beginning and its end weigh little: the share of the slow part, the cells per second,
-and these relative to the sum of what the kernels of both do while they run (1 is perfect: nobody
-waits, nothing is exchanged), with the least and the most of the pieces.  All bits are compared with
-those of the first device alone.
+and these relative to the summed speeds of both while they run at the same time without exchange,
+on the same shares, in turns with these pieces; with the least and the most of the pieces.  `busy`
+is the same relative to what the kernels of the run itself do while they run (1: nobody waits).
+All bits are compared with those of the first device alone.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
 in two dimensions, two minutes in three.
 
@@ -47,6 +48,7 @@ from changed_speed import draw, recovery
 
 import controllers
 from controllers.estimates.estimates import VARIABLE
+from controllers.plan import exchange
 from controllers.report.report import Report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
@@ -56,7 +58,7 @@ from slow_launches import Slowness
 HEAD = (
     "                     nothing known       known before\n"
     "case          slower  moves  overhead  moves  overhead  share  expected    Gcells/s  "
-    "of the sum  of the pieces  same bits"
+    "of the sum  of the pieces   busy  same bits"
 )
 PIECES = 9          # of the steps whose speed counts
 TURNS = 25          # in which two runs are compared
@@ -67,6 +69,16 @@ MADE = 5            # how often each is made
 def nothing_known() -> Iterator[None]:
     """In here no times of devices are kept but those of what runs in here."""
     with TemporaryDirectory() as folder, patch.dict(os.environ, {VARIABLE: folder}):
+        yield
+
+
+@contextmanager
+def nothing_exchanged() -> Iterator[None]:
+    """In here computations are planned whose places hand nothing over: their cells are wrong."""
+    with (
+        patch.object(exchange, "record", lambda deliveries: None),
+        patch.object(exchange.Delivery, "pack", lambda delivery: None),
+    ):
         yield
 
 
@@ -94,6 +106,14 @@ def moves(run: controllers.Computation) -> int:
     """How often the field was divided anew."""
     balance = run.report().balance
     return 0 if balance is None else balance.moves
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Cells per second, by the clock; and the summed speeds of the kernels while they run."""
+
+    rate: float
+    summed: float
 
 
 @dataclass
@@ -146,18 +166,26 @@ class Case:
                 unusual += more
         return unusual + median(usual) * len(usual), given_s
 
-    def speed(self, run: controllers.Computation) -> tuple[float, list[float]]:
-        """Seconds per step, and of each piece the rate relative to that of the kernels of all."""
-        count, seconds, parts = max(1, self.options.steps // PIECES), list[float](), list[float]()
-        report = run.report()
-        for _ in range(PIECES):
-            before = [place.compute_s for place in report.places]
-            seconds.append(seconds_of(run, count))
-            report = run.report()
-            busy = [now.compute_s - was for now, was in zip(report.places, before, strict=True)]
-            at_best = sum(place.cells / s for place, s in zip(report.places, busy, strict=True))
-            parts.append(self.field.size / seconds[-1] / at_best)
-        return median(seconds) / count, parts
+    def piece(self, run: controllers.Computation) -> Piece:
+        """Of a ninth of the steps."""
+        count = max(1, self.options.steps // PIECES)
+        before = [place.compute_s for place in run.report().places]
+        seconds = seconds_of(run, count)
+        places = run.report().places
+        busy = [now.compute_s - was for now, was in zip(places, before, strict=True)]
+        at_best = sum(place.cells / s for place, s in zip(places, busy, strict=True))
+        return Piece(self.field.size * count / seconds, at_best * count)
+
+    def speed(
+        self, run: controllers.Computation, apart: controllers.Computation
+    ) -> list[tuple[Piece, Piece]]:
+        """Pieces of a run, and, in turns with them, of its places without exchange."""
+        self.piece(apart)
+        pairs = []
+        for number in range(PIECES):
+            one, other = [self.piece(each) for each in ((run, apart), (apart, run))[number % 2]]
+            pairs.append((other, one) if number % 2 else (one, other))
+        return pairs
 
 
 @dataclass(frozen=True)
@@ -199,7 +227,11 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
             warm, _ = case.opened(**finds)
             with warm:
                 late_s, usual_s = case.beside(warm, given, late_s)
-                step_s, of_pieces = case.speed(warm)
+                now = [place.share for place in warm.report().places]
+                with nothing_exchanged():
+                    apart, _ = case.opened(weights=now, balance="off")
+                with apart:
+                    pieces = case.speed(warm, apart)
                 report, second = warm.report(), warm.gather()
     whole, of_parts, _ = options.device.partition("/")
     with controllers.Computation(
@@ -212,13 +244,15 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
             assert result is not None and right is not None, "one rank"
             same = same and np.array_equal(result, right)
     assert cold.balance is not None and report.balance is not None, "two devices"
-    of_sum = median(of_pieces)
+    of_pieces = [one.rate / other.summed for one, other in pieces]
+    of_sum, busy = median(of_pieces), median(one.rate / one.summed for one, _ in pieces)
+    rate = median(one.rate for one, _ in pieces)
     share, late, at_first = report.places[-1].share, late_s / usual_s, cold_s / usual_s - 1
     text = (
         f"{n_axes}d {dtype:9}  {times:6}  {cold.balance.moves:5}  {at_first:8.1%}  "
         f"{report.balance.moves:5}  {late:8.1%}  {share:5.1%}  "
-        f"{1 / (1 + times):8.1%}  {case.field.size / step_s / 1e9:10.3f}  {of_sum:10.3f}  "
-        f"{min(of_pieces):5.2f} to {max(of_pieces):4.2f}  {'yes' if same else 'NO':>9}"
+        f"{1 / (1 + times):8.1%}  {rate / 1e9:10.3f}  {of_sum:10.3f}  "
+        f"{min(of_pieces):5.2f} to {max(of_pieces):4.2f}  {busy:5.3f}  {'yes' if same else 'NO':>9}"
     )
     return Row(text, max(cold.balance.moves, report.balance.moves), late, of_sum, same)
 

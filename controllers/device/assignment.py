@@ -92,13 +92,13 @@ def open_parts(devices: Sequence[Device]) -> list[Device]:
         if device.part is not None:
             whole, counts = device.part.whole.handle, device.part.counts
             assert whole is not None, "only OpenCL devices are divided"
-            device = replace(device, handle=_sub_devices(whole, counts)[device.part.index])
+            device = replace(device, handle=sub_devices(whole, counts)[device.part.index])
         ready.append(device)
     return ready
 
 
 @lru_cache(MAX_DIVISIONS)
-def _sub_devices(whole: cl.Device, counts: tuple[int, ...]) -> tuple[cl.Device, ...]:
+def sub_devices(whole: cl.Device, counts: tuple[int, ...]) -> tuple[cl.Device, ...]:
     """The parts of a device, the same at each call, since sub-devices are never given back.
 
     PyOpenCL retains them once more than it releases them (docs/decisions/0022-parts-are-kept.md).

@@ -76,6 +76,11 @@ class Device:
         return self.kind not in WITHOUT_OPENCL
 
     @property
+    def is_pocl(self) -> bool:
+        """Whether its driver is PoCL."""
+        return "portable computing language" in self.platform.lower()
+
+    @property
     def capacity_bytes(self) -> int:
         """What its memory holds: of a device that shares the host's memory, all of that.
 

@@ -84,10 +84,10 @@ def numbered(devices: Sequence[Device]) -> list[Device]:
 def _preference(listing: Listing) -> tuple[object, ...]:
     """Which driver to keep where several list the same device: the smallest."""
     device = listing.device
-    is_pocl = "portable computing language" in device.platform.lower()
     if device.kind == "cpu":
-        return (not is_pocl, [-number for number in _release(device.version)], listing.driver)
-    return (is_pocl or "rusticl" in device.platform.lower(), [], listing.driver)
+        release = [-number for number in _release(device.version)]
+        return (not device.is_pocl, release, listing.driver)
+    return (device.is_pocl or "rusticl" in device.platform.lower(), [], listing.driver)
 
 
 def _same_hardware(one: Listing, other: Listing, listings: Sequence[Listing]) -> bool:

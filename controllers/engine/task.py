@@ -58,12 +58,13 @@ class Task(Awaited):
         for edge in mine.after:
             task = tasks[edge.number]
             theirs = task.operation
-            together = locations[mine.place].same_controller(locations[theirs.place])
+            here, there = locations[mine.place], locations[theirs.place]
+            together = here.same_context(there)
             if not (together and mine.on_device and theirs.on_device):
                 self._completed.append((task, edge.steps_back))
             else:
                 self._started.append((task, edge.steps_back))
-                if theirs.lane != mine.lane:
+                if theirs.lane != mine.lane or not here.same_controller(there):
                     self._events.append(task)
 
     def replace(self, commands: Mapping[int, Command]) -> None:

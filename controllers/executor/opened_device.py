@@ -21,6 +21,7 @@ from controllers.device import Device
 from controllers.device.event import Command, Event, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
+from controllers.executor.contexts import context_of
 from controllers.executor.lane import Lane
 from controllers.executor.slot_memory import SlotMemory
 from controllers.executor.transfer import (
@@ -53,12 +54,11 @@ class OpenedDevice:
     """
 
     def __init__(self, device: Device, zero_copy: bool, memory_cap: str | int | None) -> None:
-        assert device.handle is not None, "an OpenCL device"
         self.device = device
         self.shares_host = device.shares_host and zero_copy
         cap_bytes = cap_for(device.capacity_bytes, memory_cap)
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
-        self.context = cl.Context([device.handle])
+        self.context = context_of(device)
         self.compute_lane, self.transfer_lane = self.lane(), self.lane()
         self._lanes = [self.compute_lane, self.transfer_lane]
         # for what the host waits for while the lanes go on

@@ -36,6 +36,7 @@ class ReferenceExecutor:
         self.device = device
         self.ledger = Ledger(device.name, cap_for(device.capacity_bytes, memory_cap))
         self.clock = Clock()    # the host's own
+        self.context = object()     # nobody else's
 
     def __repr__(self) -> str:
         return "<ReferenceExecutor>"

@@ -212,19 +212,16 @@ def open_controllers(
         raise
     for device in devices:
         _logger.info("rank %d computes on %s", comm.rank, device.name)
+    contexts = [executor.context for executor in executors]
     mine = [
-        (executor.shares_host, device.name, device.kind, device.max_allocation_bytes)
-        for device, executor in zip(devices, executors)
-    ]
-    told = comm.allgather((platform.node(), mine))
-    everyone = [controllers for _, controllers in told]
-    locations = tuple(
-        Location(rank, controller, shares_host, name, kind)
-        for rank, controllers in enumerate(everyone)
-        for controller, (shares_host, name, kind, _) in enumerate(controllers)
-    )
-    allocations = tuple(nbytes for controllers in everyone for *_, nbytes in controllers)
-    n_nodes = len({node for node, _ in told})
+        Location(comm.rank, number, executor.shares_host, device.name, device.kind,
+                 contexts.index(executor.context))
+        for number, (device, executor) in enumerate(zip(devices, executors))
+    ]  # fmt: skip
+    told = comm.allgather((platform.node(), mine, [d.max_allocation_bytes for d in devices]))
+    locations = tuple(location for _, of_rank, _ in told for location in of_rank)
+    allocations = tuple(nbytes for *_, of_rank in told for nbytes in of_rank)
+    n_nodes = len({node for node, *_ in told})
     mark = mark or marked(devices, program.name)
     return Controllers(comm.rank, locations, tuple(executors), allocations, program, n_nodes, mark)
 

@@ -8,7 +8,8 @@
 
 Packing is left out where the bundle is one transfer whose cells are contiguous in their tile, or
 where a device copies rectangles (`ExchangeWay`), a message where both places belong to one rank.
-Between two places in host memory one copy does it all.
+Between two places in host memory one copy does it all: a command of the target's device, where this
+can wait for what the source's does, else the host's work.
 """
 from __future__ import annotations
 
@@ -77,6 +78,7 @@ class Delivery:
         source, target = plan.locations[bundle.source], plan.locations[bundle.target]
         self._one_controller = source.same_controller(target)
         self._one_rank = source.rank == target.rank
+        self._one_context = source.same_context(target)
         self._host_to_host = self._one_rank and source.shares_host and target.shares_host
         self._source_here = plan.only_rank in (None, source.rank)
         self._target_here = plan.only_rank in (None, target.rank)
@@ -135,7 +137,8 @@ class Delivery:
         if not self._target_here or self._one_controller or not self._goes:
             return
         if self._host_to_host:
-            self._add(self._source, "copy", "host", self._border(), self._halo())
+            lane: Lane = "compute" if self._one_context else "host"
+            self._add(self._target, "copy", lane, self._border(), self._halo())
             return
         arriving = self._leaving() if self._one_rank else self._arriving()
         if self._target_on_host:

@@ -26,16 +26,25 @@ Parcel = Literal["window", "arrival", "departure"]
 
 @dataclass(frozen=True)
 class Location:
-    """Where a place lives: its rank, the controller within the rank, and the kind of memory."""
+    """Where a place lives: its rank, the controller within the rank, and the kind of memory.
+
+    context: of controllers of a rank that have the same one, commands wait for each other on their
+    devices, and use each other's memory; None of one that is alone.
+    """
 
     rank: int = 0
     controller: int = 0
     shares_host: bool = True    # the controller computes in host memory
     device: str = ""
     kind: str = ""              # of the device, such as "gpu"
+    context: int | None = None
 
     def same_controller(self, other: Location) -> bool:
         return (self.rank, self.controller) == (other.rank, other.controller)
+
+    def same_context(self, other: Location) -> bool:
+        together = (self.rank, self.context) == (other.rank, other.context)
+        return self.same_controller(other) or (together and self.context is not None)
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,11 @@ def check_orders(
     """
     layout = layout_of(case, n_places, rng)
     shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
+    contexts = {home: rng.choice([None, 0, 1]) for home in shares}
     homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
-    locations = [Location(*home, shares_host=shares[home]) for home in homes]
+    locations = [
+        Location(*home, shares_host=shares[home], context=contexts[home]) for home in homes
+    ]
     way = random_way(rng)
     plan = Plan(program or case.program, layout, case.periodic, locations, way=way)
     got = Simulation(plan, case.arrays, rng).run(case.n_steps)
@@ -77,14 +80,22 @@ def check_engine(
     program: what is run, where it is not the very one of the case.  n_launches: between two
     exchanges.
     """
-    numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
-    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = plan_of_width(
-        n_launches * steps_per_launch, program or case.program, layout, case.periodic, locations,
-        way=way, steps_per_launch=steps_per_launch,
+        n_launches * steps_per_launch, program or case.program, layout, case.periodic,
+        locations_of(executors), way=way, steps_per_launch=steps_per_launch,
     )  # fmt: skip
     engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
     check_runs(engine, case)
+
+
+def locations_of(executors: Sequence[Executor]) -> list[Location]:
+    """Of places with these, all of one rank."""
+    opened = [*dict.fromkeys(executors)]
+    contexts = [one.context for one in opened]
+    return [
+        Location(0, opened.index(one), one.shares_host, context=contexts.index(one.context))
+        for one in executors
+    ]
 
 
 def check_runs(engine: Engine, case: ProgramCase) -> None:

@@ -7,6 +7,7 @@ right for many seeds says that the engine waits for what it must.
 """
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -46,10 +47,16 @@ class LazyFolding(HostFolding):
 
 
 class LazyExecutor:
-    """One lazy device; tiles and staging are full of NaN until something is written there."""
+    """One lazy device; tiles and staging are full of NaN until something is written there.
 
-    def __init__(self, world: World, *, shares_host: bool = True, name: str = "") -> None:
+    context: devices with the same one wait for each other's events; by default for its own alone.
+    """
+
+    def __init__(
+        self, world: World, *, shares_host: bool = True, name: str = "", context: object = None
+    ) -> None:
         self.world = world
+        self.context = self if context is None else context
         self.shares_host = shares_host
         self.name = name
         self.flushed = self.timed = True
@@ -194,9 +201,10 @@ class LazyExecutor:
     def _command(self, queue: deque[LazyEvent], what: str, work: Callable[[], None]) -> Command:
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             before = [e.event if isinstance(e, Handle) else e for e in wait_for or ()]
-            assert all(isinstance(e, LazyEvent) and e.executor is self for e in before), (
-                "an event never leaves its context"
-            )
+            for one in before:
+                assert isinstance(one, LazyEvent) and one.executor.context is self.context, (
+                    "an event never leaves its context"
+                )
             event = LazyEvent(self, f"{self.name} {what}", work, before)
             queue.append(event)
             self.flushed = False
@@ -223,6 +231,16 @@ class Simultaneous(LazyExecutor):
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         self.wait()     # a copy that blocks comes after what was enqueued before
         return super().move_from(tile, cells)
+
+
+def random_devices(world: World, rng: random.Random, n_devices: int) -> list[LazyExecutor]:
+    """As many; half of them compute in the host's memory, and half of those in one context."""
+    shares = [rng.random() < 0.5 for _ in range(n_devices)]
+    together = [one and rng.random() < 0.5 for one in shares]
+    return [
+        LazyExecutor(world, shares_host=host, name=str(n), context=world if one else None)
+        for n, (host, one) in enumerate(zip(shares, together))
+    ]
 
 
 def array(memory: Linear) -> npt.NDArray[Any]:

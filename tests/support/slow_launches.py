@@ -25,12 +25,16 @@ class Launches(AllOf):
         self.last = events[-1]
 
 
+def as_drivers_know(events: Sequence[Event] | None) -> Sequence[Event] | None:
+    """Events of which some are `Launches`, as a driver takes them."""
+    return events and [one.last if isinstance(one, Launches) else one for one in events]
+
+
 def copy_after_launches(
     *args: Any, wait_for: Sequence[Event] | None = None, **kwargs: Any
 ) -> Event:
     """PyOpenCL's copy, after events of which some are `Launches`."""
-    events = [one.last if isinstance(one, Launches) else one for one in wait_for or ()]
-    return ENQUEUE_COPY(*args, wait_for=events, **kwargs)
+    return ENQUEUE_COPY(*args, wait_for=as_drivers_know(wait_for), **kwargs)
 
 
 class Slowness:
@@ -47,23 +51,26 @@ class Slowness:
     @contextmanager
     def holding(self) -> Iterator[None]:
         """In here computations that are made are slowed."""
-        make = OpenCLExecutor.launch_command
+        make, copy = OpenCLExecutor.launch_command, OpenCLExecutor.copies_command
 
         def slowed(executor: OpenCLExecutor, *args: Any, **kwargs: Any) -> Command:
             command = make(executor, *args, **kwargs)
-            if not self._slows(executor.device):
-                return command
 
             def several(wait_for: Sequence[Event] | None = None) -> Event:
-                if self.times == 1:
-                    return command(wait_for)
-                first = command(wait_for)
-                return Launches([first, *(command(None) for _ in range(self.times - 1))])
+                first, times = command(as_drivers_know(wait_for)), self.times
+                if times == 1 or not self._slows(executor.device):
+                    return first
+                return Launches([first, *(command(None) for _ in range(times - 1))])
 
             return several
 
+        def copied(executor: OpenCLExecutor, *args: Any) -> Command:
+            command = copy(executor, *args)
+            return lambda wait_for: command(as_drivers_know(wait_for))
+
         with (
             patch.object(OpenCLExecutor, "launch_command", slowed),
+            patch.object(OpenCLExecutor, "copies_command", copied),
             patch.object(transfer, "_enqueue_copy", copy_after_launches),
         ):
             yield

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_runs import check_engine, check_orders, check_two_ranks, layout_of
-from lazy_executor import LazyExecutor
+from lazy_executor import LazyExecutor, random_devices
 from lazy_world import World
 from random_boundaries import bounded_program
 from random_programs import ProgramCase
@@ -64,9 +64,7 @@ def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: 
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, world = bounded_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)
-    executors = [
-        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
-    ]
+    executors = random_devices(world, rng, 4)
     check_engine(case, [*executors, executors[0]], layout_of(case, 5, rng))
 
 

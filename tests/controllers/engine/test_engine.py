@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import pytest
+from engine_runs import locations_of
 from lazy_executor import LazyExecutor
 from lazy_world import Handle, World
 from sample import cases, sample
@@ -22,7 +23,7 @@ from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.language.weights import Stencil
-from controllers.plan import Edge, Location, Overlap, Plan, TileKey
+from controllers.plan import Edge, Overlap, Plan, TileKey
 from controllers.program.reference import reference_run
 from hitmap import Layout, SerialCommunicator, Shape
 
@@ -51,12 +52,11 @@ class Job:
         self.program = stencil.program("float32")
         self.layout, self.periodic = layout, periodic
         self.executors: Mapping[int, Executor] = dict(enumerate(controllers))
-        numbers = {c: n for n, c in enumerate(dict.fromkeys(controllers))}
         self.plan = Plan(
             self.program,
             layout,
             periodic,
-            [Location(0, numbers[c], c.shares_host) for c in controllers],
+            locations_of(controllers),
             overlap=overlap,
             steps_per_launch=steps_per_launch,
         )
@@ -181,9 +181,12 @@ HOMES: dict[str, Callable[[World], list[LazyExecutor]]] = {
     ],
     "one device": lambda world: [LazyExecutor(world, shares_host=False)] * 4,
     "devices in host memory": lambda world: [LazyExecutor(world, name=str(n)) for n in range(4)],
+    "devices of one context": lambda world: [
+        LazyExecutor(world, name=str(n), context=world) for n in range(4)
+    ],
     "a mixture": lambda world: [
         *[LazyExecutor(world, shares_host=False, name="a")] * 2,
-        LazyExecutor(world, name="b"),
+        LazyExecutor(world, name="b", context=world),
         LazyExecutor(world, shares_host=False, name="c"),
     ],
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from engine_runs import check_engine, layout_of
-from lazy_executor import LazyExecutor
+from lazy_executor import random_devices
 from lazy_world import World
 from random_programs import random_program
 from sample import sample
@@ -43,10 +43,7 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(
 ) -> None:
     case, rng = random_program(number), random.Random(number)
     world, n_places = World(number, eagerness=[0.07, 0.2, 0.6][number % 3]), 1 + number % 5
-    executors = [
-        LazyExecutor(world, shares_host=rng.random() < 0.3, name=str(place))
-        for place in range(n_places)
-    ]
+    executors = random_devices(world, rng, n_places)
     check_engine(case, executors, layout_of(case, n_places, rng), way=way)
 
 

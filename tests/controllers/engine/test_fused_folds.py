@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_runs import compare, fill, layout_of
+from engine_runs import compare, fill, layout_of, locations_of
 from fusable_folds import FoldCase, fold_case
 from random_boundaries import same
 from sample import cases, sample
@@ -21,7 +21,7 @@ from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.choices import Choices
 from controllers.kgt.choice import choose, config_of
 from controllers.kgt.strategies.cell import CellConfig
-from controllers.plan import Location, Plan
+from controllers.plan import Plan
 from controllers.program.expression import Constant
 from controllers.program.fold import Fold
 from controllers.program.fusion import fused
@@ -74,8 +74,7 @@ def check(
     right: FoldCase, program: Program, executors: Sequence[Executor], rng: random.Random
 ) -> None:
     case, layout = right.case, layout_of(right.case, len(executors), rng)
-    numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
-    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
+    locations = locations_of(executors)
     plan = Plan(program, layout, case.periodic, locations, overlap=rng.choice(["on", "off"]))
     engine = Engine(plan, dict(enumerate(executors)), SerialCommunicator())
     fill(engine, case.arrays)

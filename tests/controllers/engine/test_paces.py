@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from engine_runs import check_two_ranks, fill, random_way
-from lazy_executor import LazyExecutor
+from engine_runs import check_two_ranks, fill, locations_of, random_way
+from lazy_executor import random_devices
 from lazy_world import World
 from random_boundaries import same
 from random_paces import MOST_LENGTH, random_paces
@@ -34,8 +34,7 @@ def run_case(number: int, executors: Sequence[Executor], way: ExchangeWay) -> se
     paced = random_paces(number)
     case = paced.case
     homes = dict(enumerate(executors))
-    numbers = {one: n for n, one in enumerate(dict.fromkeys(executors))}
-    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
+    locations = locations_of(executors)
     plan = plan_of_width(
         paced.widest, case.program, paced.layout, case.periodic, locations,
         steps_per_launch=paced.lengths, way=way,
@@ -98,10 +97,7 @@ def test_random_cases_have_all_kinds_of_plans() -> None:
 def test_devices_that_run_at_any_time(number: int) -> None:
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)
-    executors = [
-        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place))
-        for place in range(len(random_paces(number).lengths))
-    ]
+    executors = random_devices(world, rng, len(random_paces(number).lengths))
     run_case(number, executors, random_way(rng))
 
 

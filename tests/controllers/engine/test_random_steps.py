@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_runs import check_engine, check_two_ranks, layout_of
-from lazy_executor import LazyExecutor
+from lazy_executor import random_devices
 from lazy_world import World
 from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
 from random_steps import planned, random_steps
@@ -87,9 +87,7 @@ def test_pocl_gives_the_bits_of_the_reference(number: int, n_places: int) -> Non
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, rng = random_steps(number), random.Random(number)
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
-    executors = [
-        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
-    ]
+    executors = random_devices(world, rng, 4)
     layout = layout_of(case, 5, rng)
     check_engine(case, [*executors, executors[0]], layout, program=planned(number))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from engine_runs import check_engine, compare, fill, layout_of
 from fold_programs import random_folds
-from lazy_executor import LazyExecutor
+from lazy_executor import random_devices
 from lazy_world import World
 from random_options import choices
 from random_programs import ProgramCase, random_program
@@ -82,9 +82,7 @@ def test_random_steps_of_wide_halos_give_the_bits_of_the_reference(number: int) 
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
-    executors = [
-        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(2)
-    ]
+    executors = random_devices(world, rng, 2)
     layout = layout_of(case, 3, rng)
     check_engine(case, [*executors, executors[0]], layout, n_launches=rng.randint(2, 3))
 

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""OpenCL contexts: one for each device; of PoCL, one for all parts into which a device is divided.
+
+Commands wait on the device for events of their own context alone, and use its memory alone.  So
+parts of one context hand cells over without the host.
+"""
+# docs/decisions/0109-parts-share-a-context.md
+from __future__ import annotations
+
+from weakref import WeakValueDictionary
+
+import pyopencl as cl
+
+from controllers.device import Device
+from controllers.device.assignment import sub_devices
+
+_OF_PARTS: WeakValueDictionary[tuple[cl.Device, tuple[int, ...]], cl.Context]
+_OF_PARTS = WeakValueDictionary()   # by the whole and its division, while a part is open
+
+
+def context_of(device: Device) -> cl.Context:
+    """A context for an OpenCL device; the same one for all parts of a division of PoCL's."""
+    assert device.handle is not None, "an OpenCL device"
+    if device.part is None or not device.is_pocl:
+        return cl.Context([device.handle])
+    whole, counts = device.part.whole.handle, device.part.counts
+    assert whole is not None, "only OpenCL devices are divided"
+    context = _OF_PARTS.get((whole, counts))
+    if context is None:
+        context = _OF_PARTS[whole, counts] = cl.Context([*sub_devices(whole, counts)])
+    return context

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from controllers import Computation, Stencil
+from controllers.device import Device, find_devices
+from controllers.device.assignment import open_parts
+from controllers.executor.opencl import OpenCLExecutor
+
+STAR = Stencil.of("star", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Device:
+    found = [d for d in find_devices() if d.kind == "cpu" and d.is_pocl and d.divisible]
+    if not found:
+        pytest.skip("no CPU that can be divided")
+    return found[0]
+
+
+def parts_of(whole: Device, n_parts: int) -> list[OpenCLExecutor]:
+    """As many of one core each, of a division that nobody else uses."""
+    counts = (1,) * n_parts
+    parts = open_parts([whole.divided(counts, index) for index in range(n_parts)])
+    return [OpenCLExecutor(part) for part in parts]
+
+
+def test_parts_of_a_division_share_a_context_as_long_as_one_is_open(whole: Device) -> None:
+    parts = parts_of(whole, 2)
+    assert parts[0].context is parts[1].context
+    assert OpenCLExecutor(whole).context is not parts[0].context
+    assert OpenCLExecutor(whole).context is not OpenCLExecutor(whole).context
+    kept = weakref.ref(parts[0].context)
+    del parts[0]
+    gc.collect()
+    assert kept() is parts[0].context
+    parts.clear()
+    gc.collect()
+    assert kept() is None
+
+
+def test_parts_hand_rows_over_by_commands_of_their_devices(whole: Device) -> None:
+    field = np.random.default_rng(3).random((60, 70)).astype("float32")
+    with Computation(STAR, field, devices="cpu/1,1") as run:
+        lanes = {operation.lane for operation in run.plan.operations}
+        assert lanes == {"compute"}
+        run.run(40)
+        found = run.gather()
+    with Computation(STAR, field, devices="reference") as run:
+        run.run(40)
+        right = run.gather()
+    assert found is not None and right is not None
+    assert np.array_equal(found, right)
+
+
+def test_parts_whose_memory_is_taken_for_their_own_go_through_the_host(whole: Device) -> None:
+    with Computation(STAR, (60, 70), devices="cpu/1,1", zero_copy=False) as run:
+        assert {"transfer"} < {operation.lane for operation in run.plan.operations}
