@@ -50,8 +50,9 @@ class UserLaunch:
             )
         macros = {"ONCE": ""} if grouped or self._form.is_grouped(source) else {}
         self._built = build_user_kernel(
-            executor.context, executor.device, kernel, n_axes, macros, executor.accessors
-        )
+            executor.context, executor.device, kernel, n_axes, macros, executor.accessors,
+            executor.own_options,
+        )  # fmt: skip
         self._kernel, self._group = SharedKernel(self._built), self._built.group
         self._touches = touches(source.body(self._built.name), source.code)
         self._alike: set[tuple[str, np.dtype[Any]]] = set()     # parameters that suit these dtypes

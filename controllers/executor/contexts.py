@@ -18,6 +18,23 @@ _OF_PARTS: WeakValueDictionary[tuple[cl.Device, tuple[int, ...]], cl.Context]
 _OF_PARTS = WeakValueDictionary()   # by the whole and its division, while a part is open
 
 
+ASSERTS = "+Asserts"    # in the version of a PoCL that looks whether what it counts is right
+
+
+def own_options(device: Device) -> tuple[str, ...]:
+    """What all builds of a device are given, so that its programs are no other device's.
+
+    PoCL, up to 5.0, counts who uses compiled kernels in a list for all devices, and after a launch
+    takes the first one of its program and work-group, of whatever grid.  Where parts launch a
+    program with small and large grids at the same time, counts end below 0, which ends the process
+    with a PoCL that has assertions, as Ubuntu 24.04's does (`pocl_release_dlhandle_cache`).
+    """
+    if device.part is None or device.handle is None or not device.is_pocl:
+        return ()
+    asserts = ASSERTS in device.handle.platform.version
+    return (f"-DPART={device.part.index}",) if asserts else ()
+
+
 def context_of(device: Device) -> cl.Context:
     """A context for an OpenCL device; the same one for all parts of a division of PoCL's."""
     assert device.handle is not None, "an OpenCL device"

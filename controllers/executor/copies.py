@@ -83,16 +83,17 @@ def _in_groups(n: int, end: Strided) -> Strided:
 
 
 class Copies:
-    """The kernels that copy, built when they are needed first.
+    """The kernels that copy, built with `options` when they are needed first.
 
     constants: makes device memory that holds an array.
     """
 
     def __init__(
         self, context: cl.Context, is_cpu: bool,
-        constants: Callable[[npt.NDArray[Any]], cl.Buffer],
+        constants: Callable[[npt.NDArray[Any]], cl.Buffer], options: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self._context, self._is_cpu, self._constants = context, is_cpu, constants
+        self._options = options
         self._built: dict[tuple[str, int], Built] = {}
 
     def launches(
@@ -131,7 +132,7 @@ class Copies:
     def _kernel(self, name: str, itemsize: int) -> Built:
         """For cells of so many bytes."""
         if (name, itemsize) not in self._built:
-            options = [f"-DCELL={CELL_TYPES[itemsize]}"]
+            options = [f"-DCELL={CELL_TYPES[itemsize]}", *self._options]
             built = build(self._context, name, fixed_source(name), options)
             self._built[name, itemsize] = Built(name, built, ())
         return self._built[name, itemsize]

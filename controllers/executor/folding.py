@@ -193,7 +193,7 @@ class DeviceFolding:
             most = min(GPU_GROUP, self._executor.device.max_items)
             group, side = 1 << most.bit_length() - 1, COPIES
             n_groups = -(-self._n_words * side // group) + self._n_boxes * self._n_extremes
-        options = [f"-DGROUP={group}", f"-DSIDE={side}"]
+        options = [f"-DGROUP={group}", f"-DSIDE={side}", *self._executor.own_options]
         made = build(self._executor.context, "fold_parts", fixed_source("fold_parts"), options)
         return cl.Kernel(made, "fold_parts"), ((max(1, n_groups) * group,), (group,))
 

@@ -63,7 +63,8 @@ class OpenCLExecutor(LaunchingDevice):
         self.kernel = kernel    # how sweeps are computed
         self.choices = Choices(device)      # and how these kernels are configured
         self._kernels: dict[tuple[str, str], Built] = {}
-        self._copies = Copies(self.context, device.kind == "cpu", self.constants)
+        is_cpu = device.kind == "cpu"
+        self._copies = Copies(self.context, is_cpu, self.constants, self.own_options)
 
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
@@ -154,7 +155,8 @@ class OpenCLExecutor(LaunchingDevice):
         kernel = outside_kernel([fill.extension for fill, _ in fills], dtype)
         key = (name, kernel.source)
         if key not in self._kernels:
-            options = options_of(kernel.stage, dtype, program.math, self.device, kernel.divides)
+            usual = options_of(kernel.stage, dtype, program.math, self.device, kernel.divides)
+            options = (*usual, *self.own_options)
             made = build(self.context, name, kernel.source, options, "", program.math)
             self._kernels[key] = Built(name, made, kernel.parameters)
         real = given_dtype(kernel.stage, dtype)
@@ -204,10 +206,9 @@ class OpenCLExecutor(LaunchingDevice):
         source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = build(
-                self.context, source.title, source.source, source.options, source.file,
-                source.math, source.hint,
-            )  # fmt: skip
+            options = (*source.options, *self.own_options)
+            title, text, file = source.title, source.source, source.file
+            made = build(self.context, title, text, options, file, source.math, source.hint)
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)

@@ -21,7 +21,7 @@ from controllers.device import Device
 from controllers.device.event import Command, Event, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
-from controllers.executor.contexts import context_of
+from controllers.executor.contexts import context_of, own_options
 from controllers.executor.lane import Lane
 from controllers.executor.slot_memory import SlotMemory
 from controllers.executor.transfer import (
@@ -58,12 +58,12 @@ class OpenedDevice:
         self.shares_host = device.shares_host and zero_copy
         cap_bytes = cap_for(device.capacity_bytes, memory_cap)
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
-        self.context = context_of(device)
+        self.context, self.own_options = context_of(device), own_options(device)
         self.compute_lane, self.transfer_lane = self.lane(), self.lane()
         self._lanes = [self.compute_lane, self.transfer_lane]
         # for what the host waits for while the lanes go on
         self.results = None if self.shares_host else self.lane().timed
-        self._clearing = Clearing(self.compute)
+        self._clearing = Clearing(self.compute, self.own_options)
         self._n_tiles = 0
         self._hosts: WeakValueDictionary[int, npt.NDArray[Any]] = WeakValueDictionary()
         self.waiter = Waiter()

@@ -70,6 +70,7 @@ class DigestKernels:
         if dtype not in self._kernels:
             functions = digest_functions(dtype, in_vectors=self._group == 1, ahead=True)
             text = "\n".join([functions, fixed_source("digest")])
-            made = build(self._executor.context, "digest", text, [f"-DGROUP={self._group}"])
+            options = [f"-DGROUP={self._group}", *self._executor.own_options]
+            made = build(self._executor.context, "digest", text, options)
             self._kernels[dtype] = SharedKernel(Built("digest", made, ()))
         return self._kernels[dtype]

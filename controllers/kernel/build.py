@@ -165,10 +165,11 @@ def build_user_kernel(
     n_axes: int,
     macros: Mapping[str, str] | None = None,
     front: Accessors | None = None,
+    options: Sequence[str] = (),
 ) -> Built:
     """The variant of a whole kernel for `device`, with the accessors of `n_axes` axes.
 
-    `front` makes these, in place of `accessors`.
+    `front` makes these, in place of `accessors`; `options` are what the build is given, too.
 
     A kernel that updates a tile in place (inout) computes each cell once; one that only reads
     some tiles and writes others may compute a cell twice.
@@ -178,7 +179,7 @@ def build_user_kernel(
     name = source.kernel_name(kernel.name)
     if not source.kernels:
         raise ValueError(f"kernel {kernel.name!r} is a body; write a __kernel to launch it")
-    macros, options = {**(macros or {}), **variant.form.definitions}, [ARGUMENT_INFO]
+    macros, options = {**(macros or {}), **variant.form.definitions}, [ARGUMENT_INFO, *options]
     if device.correctly_rounded_divide:     # the same bits on all such devices
         options.append(ROUNDED_DIVIDE)
     while True:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from controllers import Computation, Stencil
 from controllers.device import Device, find_devices
 from controllers.device.assignment import open_parts
+from controllers.executor.contexts import own_options
 from controllers.executor.opencl import OpenCLExecutor
 
 STAR = Stencil.of("star", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6)
@@ -42,6 +45,17 @@ def test_parts_of_a_division_share_a_context_as_long_as_one_is_open(whole: Devic
     parts.clear()
     gc.collect()
     assert kept() is None
+
+
+def test_parts_have_programs_of_their_own_where_the_driver_would_mix_them_up(whole: Device) -> None:
+    parts = open_parts([whole.divided((1, 1), index) for index in range(2)])
+    apart = [("-DPART=0",), ("-DPART=1",)]
+    for release, options in (("Release", [(), ()]), ("None+Asserts", apart)):
+        version = f"OpenCL 3.0 PoCL 5.0  Linux, {release}, RELOC, LLVM 16.0.6"
+        handle = SimpleNamespace(platform=SimpleNamespace(version=version))
+        found = [own_options(replace(part, handle=handle)) for part in parts]   # type: ignore[arg-type]
+        assert found == options
+        assert own_options(replace(whole, handle=handle)) == ()     # type: ignore[arg-type]
 
 
 def test_parts_hand_rows_over_by_commands_of_their_devices(whole: Device) -> None:
