@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Renamed fields that are read after a fold, once a pass has made what they become."""
+"""Renamed fields that are read after a fold, once a pass has made what they become; stored values.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from sample import sample
 
+import controllers as ct
 from controllers import (
     Computation,
     Field,
@@ -15,12 +17,13 @@ from controllers import (
     Read,
     Scalar,
     Stage,
-    every,
     reference_run,
 )
+from controllers.language.traced import program_of
 from controllers.plan import PartedChunks
 from controllers.program.boundary import Boundary
 from controllers.program.fold import Fold
+from controllers.program.storing import with_temporaries
 
 INTERNAL: dict[str, Any] = {"devices": "cpu", "zero_copy": False}
 NAMES = ("u", "old", "older", "v", "w", "before")
@@ -113,7 +116,7 @@ def test_fields_that_are_seen_set_and_kept_between_steps(tmp_path: Any) -> None:
     program, fields = chain("fixed:2", "both"), start(40, 24)
     options: dict[str, Any] = {**INTERNAL, "chunks": 4}
     with Computation(program, (40, 24), **fields, **options) as run:
-        run.run(3, checkpoint=(tmp_path / "kept", every(steps=3)), restart="no")
+        run.run(3, checkpoint=(tmp_path / "kept", ct.every(steps=3)), restart="no")
         run["old"].scatter(fields["older"])
         run.run(2)
         found = {name: run[name].gather() for name in NAMES}
@@ -121,7 +124,30 @@ def test_fields_that_are_seen_set_and_kept_between_steps(tmp_path: Any) -> None:
     right = reference_run(program, {**middle, "old": fields["older"]}, 2)
     assert all(np.array_equal(found[name], right[name]) for name in NAMES)
     with Computation(program, (40, 24), **fields, **{**options, "chunks": 3}) as run:
-        run.run(5, checkpoint=(tmp_path / "kept", every(steps=3)), restart="require")
+        run.run(5, checkpoint=(tmp_path / "kept", ct.every(steps=3)), restart="require")
         found = {name: run[name].gather() for name in NAMES}
     right = reference_run(program, middle, 2)
     assert all(np.array_equal(found[name], right[name]) for name in NAMES)
+
+
+@ct.step
+def relaxed(u: Any, v: Any) -> Any:
+    """What is stored for a stage does not use the fold that the stage does."""
+    most, flux = ct.max(abs(u)), ct.stored(u[1, 0] * u + u[0, 1])
+    return dict(u=u + 0.1 * (flux - flux[-1, 0] + v) / (1 + most))
+
+
+@pytest.mark.parametrize("boundary", sample([ct.mirror(), ct.keep(), ct.fixed(2), "periodic"], 2))
+@pytest.mark.parametrize("divided", [True, False])
+def test_stored_values_of_stages_that_use_folds(boundary: Any, divided: bool) -> None:
+    given = program_of(
+        relaxed, ct.Grid(y=40, x=24), dtype="float64", boundary=boundary
+    ).program  # fmt: skip
+    fields = {name: start(40, 24)[name] for name in ("u", "v")}
+    right = reference_run(given, fields, 4)
+    program = with_temporaries(given, "always") if divided else given
+    assert bool(program.temporaries) == divided
+    with Computation(program, (40, 24), **fields, **INTERNAL, chunks=4, stored="always") as run:
+        assert len(run.plan.parts) == 2
+        run.run(4)
+        assert np.array_equal(run.u.gather(), right["u"])
