@@ -100,6 +100,7 @@ def test_what_nobody_has_any_more_has_an_image_of_its_own(late: str, n_images: i
     assert ("former_1" in second.program.dtypes) == (late != "old")
     if late != "old":
         assert "field former_1: split, up and down" in text
+        assert "field former_1: what older was as a step began, for parts that read" in text
         assert "0 B up and 7.5 KiB down" in text    # nobody knows it as the step begins
 
 
@@ -128,6 +129,33 @@ def test_fields_that_are_seen_set_and_kept_between_steps(tmp_path: Any) -> None:
         found = {name: run[name].gather() for name in NAMES}
     right = reference_run(program, middle, 2)
     assert all(np.array_equal(found[name], right[name]) for name in NAMES)
+
+
+@ct.step
+def first_wave(u: Any, old: Any, v: Any, before: Any) -> Any:
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u
+    return dict(u=1.9 * u - 0.95 * old + 0.2 * around, old=u)
+
+
+@ct.step
+def second_wave(u: Any, old: Any, v: Any, before: Any) -> Any:
+    around = v[-1, 0] + v[1, 0] + v[0, -1] + v[0, 1] - 4 * v
+    new = 1.9 * v - 0.95 * before + 0.2 * around
+    return dict(v=new + before[1, 0] / (1 + ct.max(abs(u))), before=v)
+
+
+@pytest.mark.parametrize("boundary", sample([ct.mirror(), ct.keep(), "periodic"], 1))
+def test_two_waves_of_which_one_is_renamed_in_a_later_part(boundary: Any) -> None:
+    found = []
+    fields = {name: start(40, 24)[name] for name in ("u", "old", "v", "before")}
+    for options in ({"devices": "reference"}, {**INTERNAL, "chunks": 4}):
+        with ct.Computation(
+            [first_wave, second_wave], ct.Grid(y=40, x=24), boundary=boundary, **fields, **options
+        ) as run:  # fmt: skip
+            run.run(5)
+            found.append([run[name].gather() for name in fields])
+    assert [one.program.renames for one in run.plan.passes] == [{"old": "u"}, {"before": "v"}]
+    assert all(map(np.array_equal, *found))
 
 
 @ct.step
