@@ -2,8 +2,11 @@
 """Steps, divided: each repeat, and what is between, as a program of its own; or before each use of
 what the stages before it fold, too.
 
-What other segments fold, and what is made of that alone, are parameters of a segment.
+What other segments fold, and what is made of that alone, are parameters of a segment.  What a
+renamed field was as the step began later segments read by the name that this has by then; what has
+none is a *former*, a field that segments alone know.
 """
+# docs/decisions/0108-formers-are-fields-of-parts.md
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence

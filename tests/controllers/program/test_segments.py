@@ -98,9 +98,8 @@ def test_what_nobody_has_any_more_gets_a_name_for_the_segments_that_read_it() ->
     assert first.renames == one.renames and former in first.fields and not first.temporaries
     assert second.stages[0].fields_read == ("former_1",) and former in second.fields
     assert "old" not in second.dtypes and not second.renames
-    taken = replace(one, fields=(*one.fields, Field("former_2", "float32")), temporaries=(),
-                    renames={"old": "u"})  # fmt: skip
-    taken = replace(taken, fields=(*FIELDS, Field("former_1", "float32")))
+    fields = (*FIELDS, Field("former_1", "float32"))
+    taken = replace(one, fields=fields, temporaries=(), renames={"old": "u"})
     assert [field.name for field in formers(with_formers(taken))] == ["former_2"]
 
 
