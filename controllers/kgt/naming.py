@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.report import REPORT
-from controllers.program.expression import Application, Expression, Outcome, Read
-from controllers.program.node import ordered
+from controllers.program.names import under_names
 from controllers.program.program import Program, Stage
 
 # What bodies and macros of strategies call their variables, unless `check_field_name` refuses it.
@@ -44,22 +43,7 @@ def clashes(stage: Stage) -> dict[str, str]:
 
 def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[Program, Stage]:
     """The same computed on fields of other names; all of a program that its kernels depend on."""
-    made: dict[Expression, Expression] = {}
-    for node in ordered(*stage.expressions):
-        if isinstance(node, Read):
-            made[node] = Read(names.get(node.field, node.field), node.offset)
-        elif isinstance(node, Application):
-            made[node] = Application(node.symbol, *(made[operand] for operand in node.operands))
-        elif isinstance(node, Outcome):
-            element, given = node.element.renamed(names), node.arguments
-            made[node] = Outcome(element, node.name, [made[one] for one in given])
-        else:
-            made[node] = node
-    made_of = stage.with_expressions([made[value] for value in stage.expressions])
-    updates = {names.get(field, field): value for field, value in made_of.updates.items()}
-    over = {names.get(new, new): names.get(o, o) for new, o in stage.overwrites.items()}
-    like = names.get(stage.like, stage.like)
-    stage = replace(made_of, updates=updates, like=like, overwrites=over)
+    stage = under_names(stage, names)
     used = (*stage.fields_read, *stage.updates, stage.home)
     old = {new: name for name, new in names.items()}
     fields = [

@@ -18,6 +18,7 @@ from controllers.plan import Plan
 from controllers.plan.chunks.images import Images
 from controllers.plan.chunks.pipeline import Pipeline
 from controllers.program.program import Program
+from controllers.program.segments import formers
 from controllers.program.skew import Skew
 from hitmap.cut import split_even
 from hitmap.shape import Shape
@@ -66,7 +67,7 @@ def row_nbytes(plan: Plan, place: int, span: int) -> int:
     """Bytes that a row of cells along axis 0 takes in all buffers of a chunk."""
     beyond = margins(plan.program, span)
     total = 0
-    for field, count in plan.n_buffers.items():
+    for field, count in plan.n_rooms.items():
         outside = plan.program.field(field).boundary.extends
         sides = [
             (ring * low + outside, n + ring * high + outside)
@@ -223,7 +224,8 @@ def _moved(program: Program, box: Shape) -> tuple[int, int]:
     come, leave = (
         sum(_row(program, box, name) for name in names)
         for names in (
-            [field.name for field in program.fields], {*program.written, *program.renames}
+            [field.name for field in (*program.fields, *formers(program))],
+            {*program.written, *program.renames},
         )
     )
     return come, leave

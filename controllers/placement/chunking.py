@@ -27,7 +27,6 @@ from controllers.plan.chunks.pipeline import Pipeline
 from controllers.program.maps import Here, Near
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
-from controllers.program.segments import why_not_divided
 from controllers.settings.execution import Execution
 from hitmap.layout import Layout
 
@@ -72,7 +71,7 @@ def why_whole(program: Program, execution: Execution, placement: Placement) -> s
     for what, wanted in asked.items():
         if wanted:
             return f"{what} is for fields that stay on their devices"
-    return why_not_divided(program)
+    return ""
 
 
 def cut(

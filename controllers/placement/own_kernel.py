@@ -12,6 +12,7 @@ from controllers.plan import Overlap, Plan
 from controllers.program.fusion import fused
 from controllers.program.program import Program
 from controllers.program.storing import FLOPS_PER_BYTE, TOGETHER, with_temporaries
+from controllers.program.undivided import undivided
 from controllers.settings.execution import Execution
 from hitmap.agreement import raise_together
 from hitmap.argument import short
@@ -32,6 +33,7 @@ def as_planned(
     is_wide = execution.halo_width not in (None, 1)     # temporary fields have halos of a launch
     flops = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
     together = max(TOGETHER.get(kind, 1) for kind in kinds)
+    program = undivided(program)
     if not is_whole and kernel == SPECIALISED:
         program = fused(program, execution.fuse)
     storing = "never" if is_whole or is_wide else execution.stored

@@ -24,7 +24,7 @@ from controllers.plan.text import describe
 from controllers.plan.way import ExchangeWay
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
-from controllers.program.segments import segments
+from controllers.program.segments import leaves, segments
 
 _RECORDED = ("operations", "opening", "places", "memories", "_memories", "parts")
 
@@ -131,6 +131,16 @@ class Plan(Outline):
         for part in self.parts:
             for field, count in part.plan.n_buffers.items():
                 found[field] = max(found[field], count)
+        return found
+
+    @cached_property
+    def n_rooms(self) -> Mapping[str, int]:
+        """The same where chunks pass through: of what any part has, those at folds too."""
+        parts = [*leaves(self.program)]
+        found = {} if len(parts) > 1 else dict(self.n_buffers)
+        for program in parts if len(parts) > 1 else ():
+            for pool, count in self._of_stages(Plan, program).n_buffers.items():
+                found[pool] = max(found.get(pool, 0), count)
         return found
 
     @property

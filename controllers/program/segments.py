@@ -2,16 +2,22 @@
 """Steps, divided: each repeat, and what is between, as a program of its own; or before each use of
 what the stages before it fold, too.
 
-What other segments fold, and what is made of that alone, are parameters of a segment.
+What other segments fold, and what is made of that alone, are parameters of a segment.  What a
+renamed field was as the step began later segments read by the name that this has by then; what has
+none is a *former*, a field that segments alone know.
 """
+# docs/decisions/0108-formers-are-fields-of-parts.md
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TypeAlias
 
 from controllers.program.expression import Scalar
 from controllers.program.extension import scalars_of
+from controllers.program.field import Field
+from controllers.program.names import under_names
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
 from controllers.program.scalars import Folded, Parameter, ScalarRule, ScalarRules, scalars_in
@@ -25,32 +31,52 @@ def segments(
 ) -> Iterator[tuple[Program, Repeat | None]]:
     """Some stages in a row, and what repeats them: one after another they are the step.
 
-    at_folds: no stage uses what is folded in its segment.
+    at_folds: no stage uses what is folded in its segment; of a program `with_formers`.  Fields that
+    are renamed get their new versions in the segment that first writes over one of these; later
+    ones read what they were by the names under which it lies then.
     """
-    cuts = _cuts(program, at_folds)
-    renaming = _renaming(program, cuts)
-    for one in cuts:
-        first, end, repeat = one
-        renames = program.renames if one == renaming else {}
-        yield _segment(program, first, end, renames), repeat
+    cuts, called = _cuts(program, at_folds), dict[str, str]()
+    for number, (first, end, repeat) in enumerate(cuts):
+        stages = tuple(under_names(stage, called) for stage in program.stages[first:end])
+        renames = {
+            new: old
+            for new, old in program.renames.items()
+            if _renaming(program, cuts, new) == number
+        }
+        yield _segment(program, stages, renames), repeat
+        called |= {old: new for new, old in renames.items() if old in renames}
 
 
-def why_not_divided(program: Program) -> str:
-    """Why a program has no segments at folds, with nothing in common but fields; "" if it has."""
-    every = _cuts(program, at_folds=True)
-    for first, end, _ in every[every.index(_renaming(program, every)) + 1 :]:
-        for stage in program.stages[first:end]:
-            for name in program.renames:
-                if name in stage.fields_read:
-                    return f"{name!r}, which is renamed, is read after a fold that comes later"
-    pieces = [piece for first, end, _ in every for piece in _between_folds(program, first, end)]
-    for field in program.temporaries:
-        made = [n for n, (first, end) in enumerate(pieces)
-                if any(field.name in (*s.fields_read, *s.updates)
-                       for s in program.stages[first:end])]  # fmt: skip
-        if len(made) > 1:
-            return f"{field.name!r} is stored before a fold is used, and read after that"
-    return ""
+def with_formers(program: Program) -> Program:
+    """The same program, with fields for versions that its segments read but nobody has any more.
+
+    Each is a temporary field, to which that is renamed whose version gets no other name.
+    """
+    cuts, free = _cuts(program, at_folds=True), _free_names(program)
+    added, renames = [], dict(program.renames)
+    for new in program.renames:
+        end = cuts[_renaming(program, cuts, new)][1]
+        is_read = any(new in stage.fields_read for stage in program.stages[end:])
+        if is_read and new not in program.renames.values():
+            added.append(replace(program.field(new), name=next(free)))
+            renames[added[-1].name] = new
+    if not added:
+        return program
+    return replace(program, temporaries=(*program.temporaries, *added), renames=renames)
+
+
+def formers(program: Program) -> tuple[Field, ...]:
+    """Those fields of a program `with_formers`."""
+    return tuple(field for field in program.temporaries if field.name in program.renames)
+
+
+def leaves(program: Program) -> Iterator[Program]:
+    """The segments at folds, and those of turns that use what they fold in place of these."""
+    for one, repeat in segments(program, at_folds=True):
+        if repeat is not None and has_parts(program, repeat):
+            yield from leaves(one)
+        else:
+            yield one
 
 
 def has_parts(program: Program, repeat: Repeat) -> bool:
@@ -72,25 +98,40 @@ def _cuts(program: Program, at_folds: bool) -> list[Cut]:
     return found
 
 
-def _renaming(program: Program, cuts: Sequence[Cut]) -> Cut:
-    """The segment that renames: where a field that gets another name is first written, or last."""
-    for first, end, repeat in cuts:
-        written = {name for stage in program.stages[first:end] for name in stage.updates}
-        if not written.isdisjoint(program.renames.values()):
-            return first, end, repeat
-    return cuts[-1]
+def _renaming(program: Program, cuts: Sequence[Cut], new: str) -> int:
+    """The number of the segment in which a field gets another version.
+
+    It first writes the field whose version goes on under other names, one after another; of fields
+    that exchange versions alone, the last one.
+    """
+    source = program.renames[new]
+    while source in program.renames and source != new:
+        source = program.renames[source]
+    for number, (first, end, _) in enumerate(cuts):
+        if any(source in stage.updates for stage in program.stages[first:end]):
+            return number
+    return len(cuts) - 1
 
 
 def _between_folds(program: Program, first: int, end: int) -> list[tuple[int, int]]:
     """These stages in segments, none of which uses what it folds."""
     cuts, folded = [first], set[str]()
-    for number in range(first, end):
-        stage = program.stages[number]
-        if folded & program.rules.needs(_scalars_of(program, [stage])):
-            cuts.append(number)
+    for low, high in _with_stored(program, first, end):
+        stages = program.stages[low:high]
+        if folded & program.rules.needs(_scalars_of(program, stages)):
+            cuts.append(low)
             folded = set()
-        folded |= {*stage.folds}
+        folded |= {name for stage in stages for name in stage.folds}
     return [*zip(cuts, [*cuts[1:], end])]
+
+
+def _with_stored(program: Program, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Each of these stages, with those before it that compute what is stored for it."""
+    low = first
+    for number in range(first, end):
+        if not program.stages[number].rim:
+            yield low, number + 1
+            low = number + 1
 
 
 def _scalars_of(program: Program, stages: Sequence[Stage]) -> set[str]:
@@ -101,16 +142,24 @@ def _scalars_of(program: Program, stages: Sequence[Stage]) -> set[str]:
     return found
 
 
-def _segment(program: Program, first: int, end: int, renames: Mapping[str, str]) -> Program:
+def _free_names(program: Program) -> Iterator[str]:
+    """Names for fields beside those of a program."""
+    taken = {*program.dtypes, *program.scalars, *(f"s_{one}" for one in program.scalars)}
+    return (name for number in count(1) if (name := f"former_{number}") not in taken)
+
+
+def _segment(program: Program, stages: tuple[Stage, ...], renames: Mapping[str, str]) -> Program:
     """These stages, on the fields that they use."""
-    stages = program.stages[first:end]
+    kept = formers(program)
     used = {name for s in stages for name in (*s.fields_read, *s.updates, s.home)}
     used |= {*renames, *renames.values()}
     return replace(
         program,
         stages=stages,
-        fields=tuple(field for field in program.fields if field.name in used),
-        temporaries=tuple(field for field in program.temporaries if field.name in used),
+        fields=tuple(field for field in (*program.fields, *kept) if field.name in used),
+        temporaries=tuple(
+            field for field in program.temporaries if field.name in used and field not in kept
+        ),
         scalars=_scalars(program, stages),
         renames=renames,
         repeats=(),

@@ -8,6 +8,7 @@ from controllers.memory.ledger import size
 from controllers.plan import ChunkPlan, PartedChunks, SkewedPlan
 from controllers.plan.chunks.chunk_size import traffic, traffic_of
 from controllers.plan.chunks.pipeline import Pipeline
+from controllers.program.segments import formers
 from controllers.report.duration import duration
 from controllers.report.images import images_text
 from hitmap.shape import Shape
@@ -16,7 +17,7 @@ from hitmap.shape import Shape
 def chunks_text(plan: ChunkPlan) -> str:
     """What is split and how, chunks, slots and steps of a pass, and what goes over the link."""
     if isinstance(plan, PartedChunks):
-        return "\n".join([*_parts(plan), *images_text(plan)])
+        return "\n".join([*_parts(plan), *_formers(plan), *images_text(plan)])
     return "\n".join(_lines(plan, [*images_text(plan)]))
 
 
@@ -31,6 +32,13 @@ def _parts(plan: PartedChunks, whole: str = "a step") -> Iterator[str]:
         assert isinstance(one, ChunkPlan), "parts are of chunks, too"
         lines = _parts(one, "a turn") if isinstance(one, PartedChunks) else _lines(one, [])
         yield from (f"  {line}" for line in lines)
+
+
+def _formers(plan: PartedChunks) -> Iterator[str]:
+    """The fields that only parts of a step know."""
+    for field in formers(plan.program):
+        was = plan.program.renames[field.name]
+        yield f"  field {field.name}: what {was} was as a step began, for parts that read it later"
 
 
 def _lines(plan: ChunkPlan, images: Sequence[str]) -> Sequence[str]:

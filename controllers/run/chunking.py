@@ -25,7 +25,7 @@ from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
 from controllers.plan.folding import needed
 from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
-from controllers.program.segments import has_parts
+from controllers.program.segments import has_parts, with_formers
 from controllers.program.steps import can_combine
 from controllers.run.cut_anew import HostImages, Room, grid_of
 from controllers.settings.division import AUTO
@@ -59,7 +59,7 @@ class Chunking:
         self._drawn: tuple[Size, Layout, Placement, ChunkPlan] | None = None
         self._kinds = {where.kind for where in placement.locations}
         wide = replace(execution, halo_width=WIDE, steps_per_launch=None)
-        self._program = as_planned(program, kernel, wide, self._kinds)
+        self._program = with_formers(as_planned(program, kernel, wide, self._kinds))
         self._has_parts = bool(self._program.repeats or needed(self._program))
         self._images = images_for(execution, comm)
         asked = execution.steps_per_launch is not None

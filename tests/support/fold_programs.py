@@ -10,13 +10,17 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import count
 from typing import Any
 
-from random_programs import ProgramCase
+from random_boundaries import bounded_program
+from random_programs import ProgramCase, random_program
 from random_steps import random_steps
 
 from controllers.program.expression import Expression, Read, Scalar, walk, where
 from controllers.program.fold import CONDITIONS, Fold, FoldKind
+from controllers.program.program import Program
+from controllers.program.segments import segments, with_formers
 from controllers.program.stage import Stage
 
 N_CASES = 60
@@ -38,6 +42,33 @@ def random_folds(number: int) -> ProgramCase:
     return _with_folds(random_steps(number), random.Random(number), extremes=False)
 
 
+@cache
+def late_reads(number: int) -> ProgramCase:
+    """Case `number`: fields that are renamed are read after folds, after what they become is made.
+    """
+    for trial in count(1):
+        rng = random.Random(f"late {number} {trial}")
+        made = bounded_program if number % 2 else random_program
+        case = made(number + 1000 * trial)
+        if len(case.program.stages) == 1 or not case.program.renames:
+            continue
+        case = replace(case, n_steps=2 + case.n_steps % 3)
+        try:
+            case = _with_folds(case, rng)
+            if case.results and _reads_late(case.program):
+                return case
+        except ValueError as error:     # a condition that holds nowhere
+            assert "of no cells" in str(error), error
+    raise AssertionError("trials do not end")
+
+
+def _reads_late(program: Program) -> bool:
+    """Whether segments read a field under another name."""
+    divided = (one for one, _ in segments(with_formers(program), at_folds=True))
+    reads = [stage.fields_read for one in divided for stage in one.stages]
+    return reads != [stage.fields_read for stage in program.stages]
+
+
 def _with_folds(case: ProgramCase, rng: random.Random, extremes: bool = True) -> ProgramCase:
     stages: list[Stage] = []
     for stage in case.program.stages:
@@ -49,7 +80,8 @@ def _with_folds(case: ProgramCase, rng: random.Random, extremes: bool = True) ->
             own = Read(field, (0,) * len(stage.offsets))
             limit = rng.choice([-0.5, 0.0, 3])
             chosen = where(Scalar(rng.choice([*made])) > limit, value, own)
-            stage = replace(stage, updates={**stage.updates, field: chosen})
+            around = tuple((min(0, low), max(0, high)) for low, high in stage.offsets)
+            stage = replace(stage, updates={**stage.updates, field: chosen}, offsets=around)
             made = _drawn(stage, rng, len(stages), extremes)
         stages.append(replace(stage, folds=made))
     return replace(case, program=_of(case, stages), formulas=())

@@ -22,16 +22,16 @@ from controllers.plan.plan import Part, Plan
 from controllers.plan.recorder import Recorder
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
-from controllers.program.segments import segments, why_not_divided
+from controllers.program.segments import formers, segments, with_formers
 
 
 class PartedChunks(ChunkPlan):
     """What the parts of a step have in common, which has no operations of its own."""
 
-    def __init__(self, *args: Any, n_launches: int = 1, **options: Any) -> None:
+    def __init__(self, program: Program, *args: Any, n_launches: int = 1, **options: Any) -> None:
         """n_launches: turns of a repeat in a pass."""
         self._n_turns = n_launches
-        super().__init__(*args, n_launches=1, **options)
+        super().__init__(with_formers(program), *args, n_launches=1, **options)
 
     @property
     def halo_width(self) -> int:
@@ -46,7 +46,7 @@ class PartedChunks(ChunkPlan):
         return "step"
 
     def why_not(self, program: Program) -> str:
-        return why_not_divided(program)
+        return ""
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -63,6 +63,11 @@ class PartedChunks(ChunkPlan):
             assert isinstance(part.plan, ChunkPlan), "parts are of chunks, too"
             found += part.plan.passes if isinstance(part.plan, PartedChunks) else [part.plan]
         return (*found,)
+
+    @cached_property
+    def kept_fields(self) -> tuple[str, ...]:
+        """Those that live on the host, between the parts of a step alone too."""
+        return (*super().kept_fields, *(field.name for field in formers(self.program)))
 
     @property
     def n_buffers(self) -> Mapping[str, int]:

@@ -149,13 +149,20 @@ class ChunkOutline(RoundOutline):
     def first(self, field: str, place: int) -> Region:
         """The cells of a field in the domain, or beyond the ends of rings, that a pass begins with.
 
-        Around what the place owns, and within that: all of it where the field changes.
+        Around what the place owns, and within that: all of it where the field changes, if anything
+        of it stays.
         """
         box, own = self.first_box(field, place), self.owned(field, place)
         found = Region.of([] if box is None else [box & self._unrolled[field]])
-        if self.changes(field):
+        if self.changes(field) and not self._is_dropped(field):
             found = found | Region.of([own])
         return found
+
+    def _is_dropped(self, field: str) -> bool:
+        """Whether nobody has, under any name, what a field was as a step began."""
+        live, before = self.liveness, Version(field, 0)
+        kept = any(live.last(name) == before for name in self.kept_fields)
+        return field in self.program.renames and not kept and not live.uses(before)
 
     def brought(self, field: str, place: int) -> Shape:
         """The cells that a place owns and that are uploaded for it."""

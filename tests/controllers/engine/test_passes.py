@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from chunk_runs import check_passes, kinds_of
-from fold_programs import random_folds
+from fold_programs import late_reads, random_folds
 from lazy_executor import LazyExecutor
 from lazy_world import World
 from random_boundaries import bounded_program
@@ -25,6 +25,7 @@ from hitmap import Layout, SerialCommunicator, Shape
 MOST = 5            # launches of a pass
 PROGRAMS = range(100)
 STEPS = range(100)
+LATE = range(60)
 REPEATS = [number for number in range(100) if number != 73]     # a condition that holds nowhere
 
 
@@ -81,6 +82,15 @@ def test_results_are_those_of_the_last_step(number: int) -> None:
     executors: list[Executor] = [LazyExecutor(World(number), shares_host=False)]
     cut = rng.randint(2, 7), rng.randint(1, 4), rng.randint(1, MOST)
     check_chunks(case, executors, *cut)
+
+
+@pytest.mark.parametrize("number", sample(LATE, 20))
+def test_renamed_fields_are_read_after_folds_as_they_were(number: int) -> None:
+    case, rng = late_reads(number), random.Random(number)
+    executors: list[Executor] = [
+        LazyExecutor(World(number), shares_host=False, name=str(n)) for n in range(1 + number % 2)
+    ]
+    check_chunks(case, executors, rng.randint(2, 7), rng.randint(1, 4), 1)
 
 
 @pytest.mark.parametrize("number", sample(REPEATS, 20))

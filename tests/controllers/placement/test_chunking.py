@@ -11,16 +11,27 @@ import pytest
 from controllers import Stencil
 from controllers.executor.executor import Executor
 from controllers.memory.ledger import Ledger
-from controllers.placement.chunk_model import cuts_of, ends, expected, least_skewed, n_parts
+from controllers.placement.chunk_model import (
+    cuts_of,
+    depth_of,
+    ends,
+    expected,
+    least_skewed,
+    n_parts,
+    row_nbytes,
+)
 from controllers.placement.chunking import SPANS, WORTH, Cutting, cuttings
 from controllers.placement.far import FarDevice, FarExecutor
 from controllers.placement.placement import Placement
 from controllers.plan import Location, Plan
 from controllers.plan.chunks.chunks import SLOTS
 from controllers.plan.chunks.images import IN_MEMORY
-from controllers.program.expression import Read
+from controllers.program.expression import Read, Scalar
 from controllers.program.field import Field
+from controllers.program.fold import Fold
 from controllers.program.program import Program
+from controllers.program.scalars import Folded
+from controllers.program.segments import with_formers
 from controllers.program.stage import Stage
 from controllers.settings.execution import Execution
 from hitmap import Layout, Shape
@@ -127,3 +138,21 @@ def test_rows_come_from_where_another_device_or_a_ring_goes_on() -> None:
     for ring, outer in ((False, 0), (True, 5)):
         plan = Plan(star(2), layout, (ring, False), where)
         assert ends(plan, 5) == [(outer, 0), (0, 5), (5, 0), (0, outer)]
+
+
+def test_rooms_are_those_that_any_part_of_a_step_needs() -> None:
+    """A window has the buffers of one part after another, by the names of their pools."""
+    u, old, v = Read("u", (0, 0)), Read("old", (0, 0)), Read("v", (0, 0))
+    push = Stage("push", {"u": u - Read("old", (1, 0))}, ((0, 1),) * 2, {"most": Fold("max", u)})
+    turn = Stage("turn", {"v": v + Scalar("most") * old}, ((0, 0),) * 2)
+    fields = tuple(Field(name, "float32") for name in ("u", "old", "v"))
+    scalars = {"most": Folded()}
+    program = Program("late", fields, (push, turn), renames={"old": "u"}, scalars=scalars)
+    plan, placement = planned(with_formers(program), (60, 40), "gpu", 24_000)
+    assert plan.n_rooms == {"u": 3, "v": 1, "former_1": 1}
+    assert plan.n_buffers == {"u": 3, "v": 1}
+    assert row_nbytes(plan, 0, 1) == 5 * 160
+    # in parcels four fields come and four leave, and rows are kept in all buffers
+    kept = depth_of(plan, 1)
+    rows = (24_000 - kept * 5 * 160) // ((5 + 4 + 4) * 160)
+    assert kept == 1 and least_skewed(plan, placement, 1, SLOTS) == -(-60 // rows)

@@ -13,7 +13,7 @@ LAZY = """
 import random
 import sys
 from chunk_runs import check_passes, kinds_of
-from fold_programs import random_folds
+from fold_programs import late_reads, random_folds
 from lazy_executor import LazyExecutor
 from lazy_world import World
 from random_programs import random_program
@@ -24,7 +24,9 @@ from hitmap import Layout, Shape
 from hitmap.comm import default_communicator
 
 comm = default_communicator()
-makers = {"steps": random_program, "folds": random_folds, "repeats": random_repeats}
+makers = {
+    "steps": random_program, "folds": random_folds, "repeats": random_repeats, "late": late_reads
+}
 for word in sys.argv[2:]:
     number, made = int(word), makers[sys.argv[1]]
     nbytes = 8 << 4 * (number % 3)      # else nothing is large
@@ -69,8 +71,8 @@ def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "n_ranks", "most"), sample([
     ("folds", 2, 2), ("repeats", 2, 2), ("folds", 2, 20), ("folds", 3, 20), ("repeats", 2, 20),
-    ("repeats", 3, 20),
-], 3))  # fmt: skip
+    ("repeats", 3, 20), ("late", 2, 3), ("late", 2, 20), ("late", 3, 20),
+], 4))  # fmt: skip
 def test_results_and_parts_of_steps(kind: str, n_ranks: int, most: int, tmp_path: Path) -> None:
     check_lazy(kind, n_ranks, [*range(most)], tmp_path)
 
