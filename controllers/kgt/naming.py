@@ -18,8 +18,8 @@ from controllers.program.program import Program, Stage
 
 # What bodies and macros of strategies call their variables, unless `check_field_name` refuses it.
 LOCALS = re.compile(
-    r"age|ahead|at|before|cells|computed|easy|edges|end|from|hard|i|inside|j|k|next|offsets|past|plane|"
-    r"side|since|step|to|turn|until|value|whole|"
+    r"age|ahead|at|before|behind|cells|coming|computed|easy|edges|end|from|hard|i|inside|j|k|next|offsets|past|"
+    r"plane|side|since|step|to|turn|until|value|whole|"
     r"(computed|first|highest|kept|least|lowest|most|tile)_\w+"
 )
 
@@ -58,8 +58,9 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
     made_of = stage.with_expressions([made[value] for value in stage.expressions])
     updates = {names.get(field, field): value for field, value in made_of.updates.items()}
     over = {names.get(new, new): names.get(o, o) for new, o in stage.overwrites.items()}
+    follows = {names.get(new, new): names.get(o, o) for new, o in stage.follows.items()}
     like = names.get(stage.like, stage.like)
-    stage = replace(made_of, updates=updates, like=like, overwrites=over)
+    stage = replace(made_of, updates=updates, like=like, overwrites=over, follows=follows)
     used = (*stage.fields_read, *stage.updates, stage.home)
     old = {new: name for name, new in names.items()}
     fields = [

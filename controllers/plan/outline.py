@@ -16,6 +16,7 @@ from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, launch_nbytes, pays
 from controllers.plan.way import ExchangeWay
+from controllers.program.following import followed
 from controllers.program.liveness import Liveness, is_near
 from controllers.program.program import Program
 from controllers.program.schedule import lowered, sweeps
@@ -59,6 +60,8 @@ class Outline(Cadence, Halos):
                 f"the layout has {layout.n_places} places but {len(locations)} locations are "
                 f"given; give one per place"
             )
+        if steps_per_launch > 1:
+            program = followed(program)
         super().__init__(program, layout, periodic)
         self.steps_per_launch = steps_per_launch
         self.locations = tuple(locations)

@@ -12,6 +12,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from controllers.program.expression import Expression
+from controllers.program.following import leader
 from controllers.program.fold import Fold, within
 from controllers.program.items import items_of
 from controllers.program.maps import Here, Map, Near, Row, map_of_items
@@ -186,7 +187,7 @@ class Sweep:
         """A box that holds all cells of a used version that may be read to compute `over`."""
         if self.count == 1:
             return use.map.region(over)
-        if use.version.field in self.writes:
+        if use.version.field == leader(self.whole):
             return grown(self.whole, over, self.count) & grown(self.whole, self.cells, 1)
         single = _map(self.whole, use.version.field, 1)
         return single.region(self.needed(over, self.count - 1))

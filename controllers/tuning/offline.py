@@ -23,7 +23,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import (
     check_boxes,
-    check_mirrors,
+    check_launches,
     in_place,
     overlap_for,
 )
@@ -169,7 +169,7 @@ def _plans(
         )  # fmt: skip
 
     if isinstance(kernel, Kernel):
-        return {n_steps: check_mirrors(kernel, plan_of(n_steps)) for n_steps in kernel.steps}
+        return {n_steps: check_launches(kernel, plan_of(n_steps)) for n_steps in kernel.steps}
     plans = {1: plan_of(1)}
     if not can_combine(program, layout.domain):
         return plans

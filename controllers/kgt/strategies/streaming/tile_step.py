@@ -50,12 +50,14 @@ class TileStep:
             $taken
             $exchanged
             $result
+            $behind
             $kept
             $mirrored
         """,
             type=self.design.cell, sizes=sizes(self.tile.extended),
             taken=self.design.each_cell([f"{self.design.arrived} = next{self.design.index()};"]),
             exchanged=self.exchange.lines(), result=self._result(mode), kept=self._kept(mode),
+            behind=self._behind(mode) if self.design.follower else [],
             mirrored=self.mirrors.lines() if mode == EDGE else [],
         )  # fmt: skip
 
@@ -111,6 +113,16 @@ class TileStep:
         """, some="!computed || !whole" if streams else "!whole",
             restored=self.design.each_cell(restored))
 
+    def _behind(self, mode: str) -> list[str]:
+        """C lines: what the next step reads of the field that follows, or what is stored of it."""
+        last, earlier = (
+            None if tree is None else self._read(tree, 0, mode)
+            for tree in (self.pipeline.last, self.pipeline.earlier) if isinstance(tree, Read)
+        )
+        here, most = f"behind{self.design.index()}", self.design.steps - 1
+        lines = self.design.each_cell([f"{here} = step < {most} ? {earlier} : {last};"])
+        return [*lines, *(self.mirrors.held_back() if self._delay(mode) else [])]
+
     def _kept(self, mode: str) -> list[str]:
         """C lines: the values that the plane that arrives gives to later results."""
         lines = []
@@ -133,7 +145,7 @@ class TileStep:
     def _values(self, target: str, tree: Expression, arrival: int, mode: str) -> list[str]:
         """C lines: all cells of a part of the expression that is complete at `arrival`."""
         everywhere = ANY_OFFSETS[: self.design.n_axes]
-        part = replace(self.design.stage, updates={self.design.own: tree}, offsets=everywhere)
+        part = replace(self.design.lead, updates={self.design.own: tree}, offsets=everywhere)
         return self.design.each_cell(assignment(
             f"{target}{self.design.index()}", part, self.design.dtype,
             lambda at: self._read(at, arrival, mode),
@@ -147,6 +159,8 @@ class TileStep:
         inner = self.tile.inner(read.offset)
         if read.field == self.design.own:
             return f"cells{self.design.index(moved(inner, self.tile.before))}"
+        if read.field == self.design.follower:
+            return f"behind{self.design.index()}"
         return self._in_memory(read.field, read.offset[0] - arrival, inner, mode)
 
     def _in_memory(self, field: str, planes: int, inner: tuple[int, ...], mode: str) -> str:

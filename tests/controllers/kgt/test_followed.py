@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Kernels of several steps write what a step renames, with the bits of one step after another."""
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pyopencl as cl
+import pytest
+from random_trees import random_tree
+from sample import cases
+from several_steps import Case, random_case
+from test_streaming import check, random_configuration
+
+from controllers.kgt import choose, generate, step_counts, usual_steps
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.streaming import StreamingConfig
+from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
+from controllers.program.boundary import Boundary, mirror
+from controllers.program.expression import Read
+from controllers.program.following import followed
+from controllers.program.program import Field, Program, Stage
+from hitmap.strided import Strided
+
+
+def wave(dtype: str = "float32", n_axes: int = 2, boundary: Boundary | None = None) -> Program:
+    """A wave's next state from this one and the one before."""
+    here = (0,) * n_axes
+    ends = [tuple(side * (axis == at) for axis in range(n_axes))
+            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
+    u, around = Read("u", here), sum(Read("u", at) for at in ends[1:]) + Read("u", ends[0])
+    value = 2 * u - Read("before", here) + 0.25 * (around - 2 * n_axes * u)
+    rule = {} if boundary is None else {"boundary": boundary}
+    fields = tuple(Field(name, dtype, **rule) for name in ("u", "before"))
+    stage = Stage("wave", {"u": value}, ((-1, 1),) * n_axes)
+    return Program("wave", fields, (stage,), renames={"before": "u"})
+
+
+def random_wave(rng: random.Random, sides: list[list[object]] | None = None) -> Program:
+    """A stage of any reach that reads a field that is renamed at the cell, perhaps another one."""
+    n_axes, dtype = rng.randint(1, 4), rng.choice(["float32", "float32", "float64"])
+    most = (4, 3, 2, 1)[n_axes - 1]
+    shape = tuple((-rng.randint(0, most), rng.randint(0, most)) for _ in range(n_axes))
+    names = ["u", *(["k"] if rng.random() < 0.3 else [])]
+    each = ["u", *(rng.choice(names) for _ in range(rng.randint(0, 6)))]
+    every = [Read(field, tuple(rng.randint(*ends) for ends in shape)) for field in each]
+    every += [Read("before", (0,) * n_axes), Read("u", (0,) * n_axes)]
+    rng.shuffle(every)
+    stage = Stage("random", {"u": random_tree(rng, every, dtype)}, shape)
+    fields = tuple(Field(name, dtype) for name in dict.fromkeys([*each, "before"]))
+    return followed(Program("random", fields, (stage,), renames={"before": "u"}))
+
+
+def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
+    rng = random.Random(f"followed {number}")
+    program = random_wave(rng)
+    config = random_configuration(rng, program, nvidia)
+    limit = (300, 40, 14, 9)[program.n_axes - 1]
+    extent = tuple(rng.randint(1, limit) for _ in range(program.n_axes))
+    return random_case(rng, program, config.steps_per_launch, extent, config.vector), config
+
+
+@pytest.mark.parametrize("number", cases(4, 60))
+def test_both_fields_have_the_bits_of_one_step_after_another(
+    queue: cl.CommandQueue, number: int
+) -> None:
+    case, config = case_of(number, "NVIDIA" in queue.device.vendor)
+    check(queue, case, config)
+
+
+@pytest.mark.parametrize("number", cases(3, 24))
+def test_what_is_held_back_at_mirrors_takes_the_field_that_follows_along(
+    queue: cl.CommandQueue, number: int
+) -> None:
+    """With a mirror at the first plane the steps are later, by twice what they reach below."""
+    rng = random.Random(f"followed mirrors {number}")
+    n_axes, nvidia = rng.choice([1, 2, 2, 2, 3]), "NVIDIA" in queue.device.vendor
+    reach = tuple(rng.randint(1, 2 if n_axes < 3 else 1) for _ in range(n_axes))
+    ends = [tuple(side * n if axis == at else 0 for axis, n in enumerate(reach))
+            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
+    around = (Read("u", at) * rng.choice([0.5, 2]) for at in ends)
+    tree = sum(around, Read("before", (0,) * n_axes) * -1)
+    sides = [[rng.choice([mirror(), mirror(-1), "keep"]) for _ in "lu"] for _ in range(n_axes)]
+    sides[0][0] = mirror()
+    boundary, dtype = Boundary.of(sides, n_axes), rng.choice(["float32", "float64"])
+    fields = tuple(Field(name, dtype, boundary) for name in ("u", "before"))
+    stage = Stage("s", {"u": tree}, tuple((-n, n) for n in reach))
+    program = followed(Program("p", fields, (stage,), renames={"before": "u"}))
+    config = random_configuration(rng, program, nvidia)
+    while not nvidia:       # PoCL takes long to compile what is unrolled
+        config = replace(config, cells=(config.vector, 1, 1), ahead=rng.choice([0, 1]), unroll=1)
+        if config.fits(program.stages[0]):
+            break
+        config = random_configuration(rng, program, nvidia)
+    extent = tuple(rng.randint(2, (150, 30, 12)[n_axes - 1]) for _ in range(n_axes))
+    check(queue, random_case(rng, program, config.steps_per_launch, extent, config.vector), config)
+
+
+def test_no_more_is_kept_than_the_planes_that_are_read_and_those_twice_the_lag_ago() -> None:
+    stage = followed(wave()).stages[0]
+    pipeline = Pipeline.of(stage, streams=True)
+    assert pipeline.lag == 1 and all(value.raw for value in pipeline.values)
+    assert sorted(value.depth for value in pipeline.values) == [1, 1, 2]
+    assert (pipeline.last, pipeline.earlier) == (Read(KEPT, (0, 1)), Read(KEPT, (0, 2)))
+    back = Stage("s", {"u": Read("u", (-1, 0)) - Read("before", (0, 0))}, ((-1, 0), (0, 0)))
+    fields = Field("u", "float32"), Field("before", "float32")
+    program = followed(Program("p", fields, (back,), renames={"before": "u"}))
+    pipeline = Pipeline.of(program.stages[0], streams=True)
+    assert pipeline.lag == 0 and pipeline.last is pipeline.earlier is Read("u", (0, 0))
+
+
+def test_several_steps_are_usual_of_planes_on_gpus() -> None:
+    for program in (wave(), wave("float64")):
+        assert usual_steps(program, program.stages[0], "gpu") > 2
+        assert {2, 4, 8} <= {*step_counts(program, program.stages[0], "gpu")}
+        assert usual_steps(program, program.stages[0], "cpu") == 1
+    volumes = wave(n_axes=3)
+    assert usual_steps(volumes, volumes.stages[0], "gpu") == 1
+
+
+def test_a_launch_of_several_steps_is_streamed_and_one_of_a_single_step_is_not() -> None:
+    program = followed(wave())
+    stage, where = program.stages[0], Strided(64, (1024, 1), (900, 900))
+    launch = Launch({"u": where, "before": where}, True, 6, nvidia=True)
+    config = choose(program, stage, "gpu", launch)
+    assert config.strategy == "streaming" and config.steps_per_launch == 6
+    assert choose(program, stage, "gpu", replace(launch, n_steps=1)).strategy == "marching"
+    names = [one.name for one in generate(program, stage, config).parameters]
+    assert names[:4] == ["u", "before", "u_new", "before_new"]
+
+
+def test_two_fields_of_which_none_follows_are_refused() -> None:
+    program = wave()
+    updates = {**program.stages[0].updates, "before": Read("u", (0, 0))}
+    both = replace(program.stages[0], updates=updates)
+    plain = replace(program, stages=(both,), renames={})
+    with pytest.raises(ValueError, match="updates u, before, and kernels of the strategy 'streaming'"):
+        generate(plain, both, StreamingConfig(2))
