@@ -52,10 +52,10 @@ def followed(program: Program) -> Program:
 
 
 def following(program: Program, stage: Stage) -> Stage:
-    """The one stage of a program that renames, which writes that field, too."""
+    """The one stage of a program that renames, which writes that field, too, both elsewhere."""
     ((new, old),) = program.renames.items()
     updates = {**stage.updates, new: Read(old, (0,) * program.n_axes)}
-    return replace(stage, updates=updates, follows={new: old})
+    return replace(stage, updates=updates, follows={new: old}, overwrites={})
 
 
 def leading(stage: Stage) -> Stage:

@@ -66,7 +66,7 @@ class Liveness:
         """`domains`: all cells of each field.  in_place: sweeps may write over what they read."""
         self._sweeps, self._domains, self._renames = tuple(sweeps), domains, dict(renames or {})
         fields = [*domains]
-        self._follows = {f: one for s in self._sweeps for f, one in s.stage.follows.items()}
+        self.follows = {f: one for s in self._sweeps for f, one in s.stage.follows.items()}
         self._writers: dict[str, list[tuple[int, ...]]] = {field: [] for field in fields}
         self.groups = _groups(self._sweeps)
         self._group_of = {number: group for group in self.groups for number in group}
@@ -111,11 +111,11 @@ class Liveness:
 
     def before(self, version: Version) -> Version:
         """The one that has what a version of a number over 0 has in cells that are not computed."""
-        return Version(self._follows.get(version.field, version.field), version.number - 1)
+        return Version(self.follows.get(version.field, version.field), version.number - 1)
 
     def goes_whole(self, field: str) -> bool:
         """Whether cells that no step computes go with each version: buffers hold unlike ones."""
-        return self.shares(field) or field in self._follows
+        return self.shares(field) or field in self.follows
 
     def uses(self, version: Version) -> tuple[Used, ...]:
         """Who reads `version`, in this step and, under the names that it gets, in later ones."""
