@@ -136,7 +136,7 @@ def _several_steps(
         new = made[field].copy()
         new[box.slices(known.lower)] = values
         sweep.mirrors.renew(new, known, sweep.cells)
-        made |= {other: made[field] for other in sweep.stage.follows} | {field: new}
+        made |= dict.fromkeys(sweep.stage.follows, made[field]) | {field: new}
     return {name: values[over.slices(known.lower)] for name, values in made.items()}
 
 

@@ -31,7 +31,7 @@ def why_not_followed(program: Program) -> str:
             return f"the program renames {old} to {new}, which is not all that its stage updates"
         offsets = [read.offset for read in stage.reads if read.field == new]
         if not offsets or any(map(any, offsets)):
-            return f"the program renames {old} to {new}, which its stage reads not at the cell alone"
+            return f"the program renames {old} to {new}, which it does not read at the cell alone"
     return ""
 
 
@@ -49,6 +49,11 @@ def followed(program: Program) -> Program:
     if not program.renames or len(program.stages) > 1 or why_not_followed(program):
         return program
     return replace(program, stages=(following(program, program.stages[0]),), renames={})
+
+
+def as_launched(program: Program, n_steps: int) -> Program:
+    """The program that launches of so many steps compute."""
+    return followed(program) if n_steps > 1 else program
 
 
 def following(program: Program, stage: Stage) -> Stage:

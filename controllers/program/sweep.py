@@ -12,8 +12,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from controllers.program.expression import Expression
-from controllers.program.following import leader
 from controllers.program.fold import Fold, within
+from controllers.program.following import leader
 from controllers.program.items import items_of
 from controllers.program.maps import Here, Map, Near, Row, map_of_items
 from controllers.program.mirrors import NO_MIRRORS, Mirrors

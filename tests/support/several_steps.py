@@ -51,7 +51,7 @@ class Case:
         return Strided(geometry.element(self.box.lower), geometry.pitches, self.box.extent)
 
     def expected(self, before: Array, field: str = "") -> Array:
-        """The memory of a field that is written, the leading one by default, which held `before`."""
+        """The memory of a field that is written, by default that which leads; it held `before`."""
         field = field or leader(self.stage)
         own, earlier = self._stepped()
         found = own if field == leader(self.stage) else earlier

@@ -27,7 +27,9 @@ def wave(dtype: str = "float32", n_axes: int = 2, rules: Any = "keep") -> Progra
     return Program("wave", fields, (stage,), renames={"before": "u"})
 
 
-def check_run(program: Program, shape: tuple[int, ...], counts: tuple[int, ...], **options: Any) -> Plan:
+def check_run(
+    program: Program, shape: tuple[int, ...], counts: tuple[int, ...], **options: Any
+) -> Plan:
     """Both fields have the reference's bits after each of some runs, one after another."""
     rng, done = np.random.default_rng(0), 0
     start = {one.name: rng.random(shape).astype(one.dtype) for one in program.fields}

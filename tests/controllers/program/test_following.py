@@ -38,8 +38,8 @@ def test_the_field_that_follows_is_written_and_nothing_is_renamed() -> None:
 
 @pytest.mark.parametrize(("given", "reason"), [
     (program({"old": "u"}, Stage("s", {"u": U + OLD}, NEAR)), ""),
-    (program({"old": "u"}, Stage("s", {"u": U + Read("old", (0, 1))}, NEAR)), "not at the cell"),
-    (program({"old": "u"}, Stage("s", {"u": U + Read("u", (0, 1))}, NEAR)), "not at the cell"),
+    (program({"old": "u"}, Stage("s", {"u": U + Read("old", (0, 1))}, NEAR)), "does not read at"),
+    (program({"old": "u"}, Stage("s", {"u": U + Read("u", (0, 1))}, NEAR)), "does not read at"),
     (program({"old": "u"}, Stage("s", {"u": U + OLD, "k": U}, NEAR), names="u old k"),
      "not all that its stage updates"),
     (program({"old": "u", "k": "old"}, Stage("s", {"u": U + OLD}, NEAR), names="u old k"),

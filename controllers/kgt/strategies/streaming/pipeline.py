@@ -70,13 +70,15 @@ class Pipeline:
         """That of a stage whose planes arrive one by one, or, without `streams`, at once."""
         cut = _Cut(stage, streams)
         whole = evaluate(
-            leading(stage).expression, cut.read, lambda value: _Part(None, Constant(value)), cut.operation,
-            given=lambda node: _Part(None, node),
+            leading(stage).expression, cut.read, lambda value: _Part(None, Constant(value)),
+            cut.operation, given=lambda node: _Part(None, node),
         )  # fmt: skip
         lag = cut.lag
         result = cut.until(lag, whole)
-        arrived = cut.read(Read(cut.field, (0,) * cut.n_axes))
-        last, earlier = (cut.until(n * lag, arrived) for n in (1, 2)) if stage.follows else (None,) * 2
+        last = earlier = None
+        if stage.follows:
+            arrived = cut.read(Read(cut.field, (0,) * cut.n_axes))
+            last, earlier = cut.until(lag, arrived), cut.until(2 * lag, arrived)
         values = [
             Value(tree, arrival, cut.depths[number], isinstance(tree, Read))
             for number, (arrival, tree) in enumerate(cut.kept)

@@ -47,7 +47,7 @@ class TileTraffic:
 
     @property
     def lags(self) -> dict[str, int]:
-        """The fields of which planes are loaded, and how many planes behind the one that arrives."""
+        """The fields of which planes are loaded, and how far behind the one that arrives."""
         return {field: self.design.lag * (field != self.own) for field in self.design.stored}
 
     def store(self, at_end: bool = False) -> list[str]:
