@@ -145,6 +145,11 @@ class Sweep:
         return self.folding or self.stage
 
     @property
+    def leader(self) -> str:
+        """The field that each of several steps computes."""
+        return leader(self.whole)
+
+    @property
     def fields(self) -> tuple[str, ...]:
         """The fields that it reads, and those that it writes."""
         return *(use.version.field for use in self.uses), *self.writes
@@ -187,7 +192,7 @@ class Sweep:
         """A box that holds all cells of a used version that may be read to compute `over`."""
         if self.count == 1:
             return use.map.region(over)
-        if use.version.field == leader(self.whole):
+        if use.version.field == self.leader:
             return grown(self.whole, over, self.count) & grown(self.whole, self.cells, 1)
         single = _map(self.whole, use.version.field, 1)
         return single.region(self.needed(over, self.count - 1))

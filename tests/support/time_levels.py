@@ -20,7 +20,8 @@ def wave(dtype: str = "float32", n_axes: int = 2, rules: Any = "keep") -> Progra
     here = (0,) * n_axes
     ends = [tuple(side * (axis == at) for axis in range(n_axes))
             for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
-    u, around = Read("u", here), sum(Read("u", at) for at in ends[1:]) + Read("u", ends[0])
+    first, *others = (Read("u", at) for at in ends)
+    u, around = Read("u", here), sum(others, first)
     value = 2 * u - Read("before", here) + 0.25 * (around - 2 * n_axes * u)
     fields = tuple(Field(name, dtype, Boundary.of(rules, n_axes)) for name in NAMES)
     stage = Stage("wave", {"u": value}, ((-1, 1),) * n_axes)

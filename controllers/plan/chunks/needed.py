@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.plan.chunks.chunks import ChunkOutline
-from controllers.program.following import leader
 from controllers.program.steps import own_reach
 from controllers.program.sweep import Sweep, Version
 from hitmap.region import Region
@@ -56,7 +55,7 @@ def _needed(
 ) -> int:
     """Cells of `sent` beside `owned` that the sweep's steps read; those `computed` change."""
     around: dict[str, list[tuple[int, ...]]] = {}
-    own = leader(sweep.stage)
+    own = sweep.leader
     for read in sweep.stage.reads:
         around.setdefault(read.field, []).append(read.offset)
     values = Region.of([owned])     # that must be known after the steps that are still left

@@ -11,12 +11,14 @@ from random_trees import random_tree
 from sample import cases
 from several_steps import Case, random_case
 from test_streaming import check, random_configuration
+from test_wavefront import random_wavefront
 from time_levels import wave
 
 from controllers.kgt import choose, generate, step_counts, usual_steps
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
+from controllers.kgt.strategies.wavefront import WavefrontConfig
 from controllers.program.boundary import Boundary, mirror
 from controllers.program.expression import Read
 from controllers.program.following import followed
@@ -37,6 +39,22 @@ def random_wave(rng: random.Random) -> Program:
     stage = Stage("random", {"u": random_tree(rng, every, dtype)}, shape)
     fields = tuple(Field(name, dtype) for name in dict.fromkeys([*each, "before"]))
     return followed(Program("random", fields, (stage,), renames={"before": "u"}))
+
+
+def mirrored(rng: random.Random) -> Program:
+    """A stage with the field that follows it, with a mirror at the first plane at least."""
+    n_axes = rng.choice([1, 2, 2, 2, 3])
+    reach = tuple(rng.randint(1, 2 if n_axes < 3 else 1) for _ in range(n_axes))
+    ends = [tuple(side * n if axis == at else 0 for axis, n in enumerate(reach))
+            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
+    around = (Read("u", at) * rng.choice([0.5, 2]) for at in ends)
+    tree = sum(around, Read("before", (0,) * n_axes) * -1)
+    sides = [[rng.choice([mirror(), mirror(-1), "keep"]) for _ in "lu"] for _ in range(n_axes)]
+    sides[0][0] = mirror()
+    boundary, dtype = Boundary.of(sides, n_axes), rng.choice(["float32", "float64"])
+    fields = tuple(Field(name, dtype, boundary) for name in ("u", "before"))
+    stage = Stage("s", {"u": tree}, tuple((-n, n) for n in reach))
+    return followed(Program("p", fields, (stage,), renames={"before": "u"}))
 
 
 def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
@@ -61,19 +79,9 @@ def test_what_is_held_back_at_mirrors_takes_the_field_that_follows_along(
     queue: cl.CommandQueue, number: int
 ) -> None:
     """With a mirror at the first plane the steps are later, by twice what they reach below."""
-    rng = random.Random(f"followed mirrors {number}")
-    n_axes, nvidia = rng.choice([1, 2, 2, 2, 3]), "NVIDIA" in queue.device.vendor
-    reach = tuple(rng.randint(1, 2 if n_axes < 3 else 1) for _ in range(n_axes))
-    ends = [tuple(side * n if axis == at else 0 for axis, n in enumerate(reach))
-            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
-    around = (Read("u", at) * rng.choice([0.5, 2]) for at in ends)
-    tree = sum(around, Read("before", (0,) * n_axes) * -1)
-    sides = [[rng.choice([mirror(), mirror(-1), "keep"]) for _ in "lu"] for _ in range(n_axes)]
-    sides[0][0] = mirror()
-    boundary, dtype = Boundary.of(sides, n_axes), rng.choice(["float32", "float64"])
-    fields = tuple(Field(name, dtype, boundary) for name in ("u", "before"))
-    stage = Stage("s", {"u": tree}, tuple((-n, n) for n in reach))
-    program = followed(Program("p", fields, (stage,), renames={"before": "u"}))
+    rng, nvidia = random.Random(f"followed mirrors {number}"), "NVIDIA" in queue.device.vendor
+    program = mirrored(rng)
+    n_axes = program.n_axes
     config = random_configuration(rng, program, nvidia)
     while not nvidia:       # PoCL takes long to compile what is unrolled
         config = replace(config, cells=(config.vector, 1, 1), ahead=rng.choice([0, 1]), unroll=1)
@@ -82,6 +90,29 @@ def test_what_is_held_back_at_mirrors_takes_the_field_that_follows_along(
         config = random_configuration(rng, program, nvidia)
     extent = tuple(rng.randint(2, (150, 30, 12)[n_axes - 1]) for _ in range(n_axes))
     check(queue, random_case(rng, program, config.steps_per_launch, extent, config.vector), config)
+
+
+@pytest.mark.parametrize("number", cases(6, 90))
+def test_a_wavefront_has_these_bits(queue: cl.CommandQueue, number: int) -> None:
+    rng = random.Random(f"followed wavefront {number}")
+    program = random_wave(rng)
+    lanes = WavefrontConfig.default(program, program.stages[0]).lanes
+    limit = (300, 40, 14, 9)[program.n_axes - 1]
+    rows = tuple(rng.randint(1, limit) for _ in range(program.n_axes - 1))
+    extent = (*rows, lanes + rng.randint(0, limit))
+    config = random_wavefront(rng, program, extent)
+    check(queue, random_case(rng, program, config.steps_per_launch, extent, 1), config)
+
+
+@pytest.mark.parametrize("number", cases(3, 30))
+def test_a_wavefront_between_mirrors_has_them(queue: cl.CommandQueue, number: int) -> None:
+    rng = random.Random(f"followed mirrors of a wavefront {number}")
+    program = mirrored(rng)
+    lanes = WavefrontConfig.default(program, program.stages[0]).lanes
+    rows = (rng.randint(2, (150, 30, 12)[program.n_axes - 1]) for _ in program.reach[1:])
+    extent = (*rows, lanes + rng.randint(0, 40))
+    config = random_wavefront(rng, program, extent)
+    check(queue, random_case(rng, program, config.steps_per_launch, extent, 1), config)
 
 
 def test_no_more_is_kept_than_the_planes_that_are_read_and_those_twice_the_lag_ago() -> None:
