@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What "wavefront" functions read and write of a field that follows the one they compute.
 
-A level reads of it, in the same cell, what the level two below it has.  So the first one finds it in
-the memory of that field, the second one in that of the own field, the others in a ring; the last
+A level reads of it, in the same cell, what the level two below it has.  So the first one finds it
+in the memory of that field, the second one in that of the own field, the others in a ring; the last
 one writes what the level below it has.
 """
 from __future__ import annotations

@@ -82,9 +82,9 @@ class WavefrontConfig(WavefrontParameters, Config):
             # what the levels share of other fields stays in the cache; vectors of half the length
             # leave room for what addresses need
             config = cls(4, lanes // 2, 1, band=64, height=32, segment=17 * line)
-        reach, most = own_reach(stage), LOCAL_BYTES // 64 * line
-        follows = bool(stage.follows)
-        while config.rings(reach, follows=follows).n_elements > most and config != config._smaller(line):
+        while config._ring_cells(stage) > LOCAL_BYTES // 64 * line:
+            if config == config._smaller(line):
+                break
             config = config._smaller(line)
         return config
 
@@ -196,8 +196,11 @@ class WavefrontConfig(WavefrontParameters, Config):
 
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """That of the rings: PoCL aborts where it is too much."""
-        rings = self.rings(own_reach(stage), follows=bool(stage.follows))
-        return rings.n_elements * program.itemsize(leader(stage))
+        return self._ring_cells(stage) * program.itemsize(leader(stage))
+
+    def _ring_cells(self, stage: Stage) -> int:
+        """Cells of all rings."""
+        return self.rings(own_reach(stage), follows=bool(stage.follows)).n_elements
 
     def least(self, n_axes: int) -> tuple[int, ...]:
         """A vector of a row."""

@@ -115,7 +115,8 @@ def _slices(levels: Levels, kind: str, count: int) -> list[str]:
     limits = [
         f"const long item_start_{axis}, const long item_last_{axis}" for axis in levels.slice_axes
     ]
-    pointers = [*_slice_pointers(levels, source, into, count), *behind.pointers(levels, kind, count)]
+    pointers = [*_slice_pointers(levels, source, into, count)]
+    pointers += behind.pointers(levels, kind, count)
     parameters = parameters_of(
         levels, source, into, levels.others, [*limits, *levels.given], levels.pitches,
         behind.parameters(levels, kind),
