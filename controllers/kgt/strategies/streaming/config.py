@@ -129,9 +129,13 @@ class StreamingConfig(StreamingParameters, Config):
         if program.n_axes > 2 and Mirrors.of(boundary, program.n_axes):
             return 1    # many tiles touch a mirror: 7 points at 512^3 take 2.0 times as long
         try:
-            return cls.default(program, stage).steps_per_launch
+            config = cls.default(program, stage)
         except ValueError:
             return 1
+        kept_words = config.steps_per_launch * _kept_words(program, stage, config)
+        if stage.follows and kept_words > KEPT_WORDS:
+            return 1    # two steps of wide planes: a third less memory, more than there is room for
+        return config.steps_per_launch
 
     @classmethod
     def step_counts(cls, program: Program, stage: Stage) -> set[int]:
