@@ -128,14 +128,13 @@ def test_no_more_is_kept_than_the_planes_that_are_read_and_those_twice_the_lag_a
     assert pipeline.lag == 0 and pipeline.last is pipeline.earlier is Read("u", (0, 0))
 
 
-def test_several_steps_are_usual_of_planes_and_on_cpus_of_volumes() -> None:
+def test_several_steps_are_usual_of_planes_but_not_of_volumes() -> None:
     for program in (wave(), wave("float64")):
         assert usual_steps(program, program.stages[0], "gpu") > 2
         assert {2, 4, 8} <= {*step_counts(program, program.stages[0], "gpu")}
         assert usual_steps(program, program.stages[0], "cpu") == 8
     volumes = wave(n_axes=3)
-    assert usual_steps(volumes, volumes.stages[0], "gpu") == 1
-    assert usual_steps(volumes, volumes.stages[0], "cpu") == 3
+    assert {usual_steps(volumes, volumes.stages[0], kind) for kind in ("cpu", "gpu")} == {1}
 
 
 def test_a_launch_of_several_steps_is_streamed_and_one_of_a_single_step_is_not() -> None:
