@@ -13,6 +13,7 @@ import controllers as ct
 from controllers import Computation
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.plan import ChunkPlan, PacedPlan, RoundPlan, SkewedPlan
+from controllers.plan.rounds.paces import shortened_pace
 from controllers.program.boundary import mirror
 from controllers.run.dry_run import dry_run
 
@@ -61,6 +62,13 @@ def test_kernels_that_stream_have_these_bits(rules: Any, way: dict[str, Any]) ->
 def test_wide_cells_and_volumes_stream() -> None:
     for program, shape in ((wave("float64"), (150, 110)), (wave(n_axes=3), (20, 30, 40))):
         check_run(program, shape, (5, 4), devices="cpu:0", zero_copy=False, steps_per_launch=2)
+
+
+def test_both_fields_are_turned_where_a_run_ends_with_a_launch_of_no_step() -> None:
+    plan = check_run(wave(), (60, 30), (1, 9, 8, 1), devices="reference", halo_width=8,
+                     steps_per_launch=(4, 2), places_per_controller=2)  # fmt: skip
+    assert isinstance(plan, PacedPlan)
+    assert shortened_pace(plan.paces[0], 1, plan.liveness.period) == (1, 0)
 
 
 def test_each_kind_of_plan_takes_such_launches() -> None:
