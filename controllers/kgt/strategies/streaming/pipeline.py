@@ -57,6 +57,7 @@ class Pipeline:
     A read of the field KEPT has the offset (number of the value, planes since it was computed).
     last, earlier: of a stage with a field that follows, the cells of plane r - lag and of plane
     r - 2 * lag, as they arrived: what that field is after this step, and what the next step reads.
+    handed_late: items hand cells of a plane to each other so many planes after it has arrived.
     """
 
     result: Expression
@@ -64,6 +65,7 @@ class Pipeline:
     values: tuple[Value, ...]
     last: Expression | None = None
     earlier: Expression | None = None
+    handed_late: int = 0
 
     @classmethod
     def of(cls, stage: Stage, streams: bool) -> Pipeline:
@@ -83,7 +85,7 @@ class Pipeline:
             Value(tree, arrival, cut.depths[number], isinstance(tree, Read))
             for number, (arrival, tree) in enumerate(cut.kept)
         ]
-        return cls(result, lag, tuple(values), last, earlier)
+        return cls(result, lag, tuple(values), last, earlier, cut.handed_late)
 
     @property
     def center(self) -> int | None:
@@ -113,14 +115,32 @@ class _Cut:
         self.followers = stage.follows
         own = (read.offset[0] for read in lead.reads if read.field == self.field)
         self.lag = max([0, *own]) if streams else 0
+        self.handed_late = self._handed_late(lead)
         self.kept: list[tuple[int, Expression]] = []
         self.depths: list[int] = []
         self._raw: dict[tuple[int, ...], int] = {}
         self._known: dict[Expression, int] = {}     # equal ones are one object
 
+    def _handed_late(self, lead: Stage) -> int:
+        """Where a field follows, an item keeps its own cells of a plane anyway, for long.
+
+        If the cells beside them are read of one plane alone, as of a star, they are handed over
+        when they are needed, and none of them is kept.
+        """
+        beside = {
+            read.offset[0] for read in lead.reads
+            if read.field == self.field and any(read.offset[1:])
+        }  # fmt: skip
+        if not self.followers or len(beside) != 1:
+            return 0
+        late = self.lag - beside.pop()
+        return late if 0 < late <= 2 * self.lag else 0
+
     def read(self, node: Read) -> _Part:
         """A leaf: a cell of the stage's own field arrives with its plane."""
         if node.field in self.followers:    # it comes with the planes that are computed
+            return _Part(self.lag, node)
+        if node.field == self.field and self.handed_late and any(node.offset[1:]):
             return _Part(self.lag, node)
         if node.field != self.field:
             return _Part(None, node)

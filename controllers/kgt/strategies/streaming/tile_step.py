@@ -55,11 +55,21 @@ class TileStep:
             $mirrored
         """,
             type=self.design.cell, sizes=sizes(self.tile.extended),
-            taken=self.design.each_cell([f"{self.design.arrived} = next{self.design.index()};"]),
-            exchanged=self.exchange.lines(), result=self._result(mode), kept=self._kept(mode),
+            taken=self._taken(), exchanged=self.exchange.lines(),
+            result=self._result(mode), kept=self._kept(mode),
             behind=self._behind(mode) if self.design.follower else [],
             mirrored=self.mirrors.lines() if mode == EDGE else [],
         )  # fmt: skip
+
+    def _taken(self) -> list[str]:
+        """C lines: the item's cells of the plane that is handed over."""
+        late, here = self.pipeline.handed_late, self.design.index()
+        source = f"{self.before}[step][{late - 1}]" if late else "next"
+        lines = self.design.each_cell([f"{self.design.arrived} = {source}{here};"])
+        if not late:
+            return lines
+        fresh = f"{self.design.cell} fresh{sizes(self.tile.block)};"
+        return [*lines, fresh, *self.design.copied("fresh", "next")]
 
     def _result(self, mode: str) -> list[str]:
         """C lines: the cells of the next step."""
@@ -157,6 +167,8 @@ class TileStep:
             number, delay = read.offset[:2]
             return f"kept_{number}[step][{delay - 1}]{self.design.index()}"
         inner = self.tile.inner(read.offset)
+        if read.field == self.design.own and self.pipeline.handed_late and not any(inner):
+            return f"fresh{self.design.index()}"
         if read.field == self.design.own:
             return f"cells{self.design.index(moved(inner, self.tile.before))}"
         if read.field == self.design.follower:
