@@ -123,7 +123,9 @@ class StreamingConfig(StreamingParameters, Config):
         """So many as by default."""
         if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
             return 1    # bound by arithmetic, of which overlapping tiles have more
-        if program.n_axes > 2 and (len(stage.fields_read) > 1 or stage.follows):
+        if program.n_axes > 2 and stage.follows:
+            return 1    # not measured
+        if program.n_axes > 2 and len(stage.fields_read) > 1:
             return 1    # each step reads the other fields again: 0.57 of the copy rate, not 0.88
         boundary = program.field(leader(stage)).boundary
         if program.n_axes > 2 and Mirrors.of(boundary, program.n_axes):
