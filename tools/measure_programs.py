@@ -126,7 +126,9 @@ CASES = {
 class OfOurs:
     """A computation of the case."""
 
-    def __init__(self, case: Case, size: int, device: str, stored: Storing) -> None:
+    def __init__(
+        self, case: Case, size: int, device: str, stored: Storing, steps_per_launch: int | None
+    ) -> None:
         axes = dict(zip("zyx"[3 - case.n_axes :], (size,) * case.n_axes))
         grid = ct.Grid(**axes, lower=0, spacing=1.0)
         starts: dict[str, Any] = {
@@ -134,7 +136,7 @@ class OfOurs:
         }
         self.run = ct.Computation(
             case.step, grid, boundary=case.boundary, dtype="float32", devices=device,
-            stored=stored, **starts,
+            stored=stored, steps_per_launch=steps_per_launch, **starts,
         )  # fmt: skip
 
     def seconds(self, n_steps: int) -> float:
@@ -198,6 +200,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=[*CASES], choices=CASES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=12, help="even, of a turn")
+    parser.add_argument("--steps-per-launch", type=int, help="by default as many as are usual")
     parser.add_argument("--stored", choices=["auto", "always", "never"], default="auto")
     options = parser.parse_args()
     on_cpu = options.device == "cpu"
@@ -208,7 +211,9 @@ def main() -> None:
         for name in options.cases:
             case = CASES[name]
             size = sizes[case.n_axes - 2]
-            ours = OfOurs(case, size, options.device, options.stored)
+            ours = OfOurs(
+                case, size, options.device, options.stored, options.steps_per_launch
+            )  # fmt: skip
             assert device.handle is not None, "an OpenCL device"
             copy = OfACopy(case, size, device.handle)
             each: dict[str, Seconds] = {"ours": ours.seconds, "copy": copy.seconds}
@@ -220,7 +225,7 @@ def main() -> None:
             text += f"   of the copy {found['copy'] / found['ours']:5.2f}"
             if on_cpu:
                 text += f"   times C {found['C'] / found['ours']:5.2f}"
-            print(text, flush=True)
+            print(f"{text}   {ours.run.plan.steps_per_launch} per launch", flush=True)
             ours.run.close()
 
 

@@ -146,16 +146,17 @@ class Binder(Memories):
 
     def turned(self, operation: Operation) -> Command:
         """The command of a launch that computes no step: what it would compute stays as it was."""
-        (update,) = self.plan.sweeps[0].updates
-        field, box = update.version.field, operation.launched
-        number = [use.version.field for use in self.plan.sweeps[0].uses].index(field)
-        source, target = (
-            self._tile(_tile_key(one)) for one in (operation.reads[number], operation.writes[0])
-        )
-        return self.executors[operation.place].copy_command(
-            source.linear, target.linear, self.plan.program.itemsize(field),
-            (source.strided(box), target.strided(box)),
-        )  # fmt: skip
+        sweep, box = self.plan.sweeps[0], operation.launched
+        used = [use.version.field for use in sweep.uses]
+        executor, commands = self.executors[operation.place], []
+        for field, written in zip(sweep.writes, operation.writes, strict=True):
+            source = self._tile(_tile_key(operation.reads[used.index(field)]))
+            target = self._tile(_tile_key(written))
+            commands.append(executor.copy_command(
+                source.linear, target.linear, self.plan.program.itemsize(field),
+                (source.strided(box), target.strided(box)),
+            ))  # fmt: skip
+        return in_order(commands)
 
     def combination(self, operation: Operation, comm: Communicator, told: Told) -> Combination:
         """The command that makes folds known to all ranks; `told` is told of them."""

@@ -37,7 +37,7 @@ class DigestingLaunches:
         digests: dict[Part, DeviceDigest] = {}
         for place in plan.places:
             if _can_take(engine, place):
-                (field,) = plan.sweeps[0].writes
+                field = plan.sweeps[0].leader
                 executor = engine.executors[place]
                 assert isinstance(executor, OpenCLExecutor)
                 digests[field, place] = digest = DeviceDigest(

@@ -20,6 +20,7 @@ from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.table import strategies_for, strategy_named
 from controllers.kgt.text.analysis import reads_many
 from controllers.kgt.text.fold_values import with_values
+from controllers.program.following import followed, following
 from controllers.program.program import Program, Stage
 
 MOST_FLOPS = 256        # per cell, of several steps at once by default
@@ -77,6 +78,7 @@ def can_vary(program: Program, config: Config) -> bool:
 
 def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
+    program, stage = _as_several(program, stage)
     if program.flops_per_cell > MOST_FLOPS:
         return 1
     if program.folds and not (kind == "cpu" and reads_many(stage)):
@@ -87,9 +89,16 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
 
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
+    program, stage = _as_several(program, stage)
     strategies = strategies_for(kind, *with_values(program, stage))
     found = {1}.union(*(each.step_counts(program, stage) for each in strategies))
     return tuple(sorted(found))
+
+
+def _as_several(program: Program, stage: Stage) -> tuple[Program, Stage]:
+    """A program and its stage as launches of several steps compute it."""
+    several = followed(program)
+    return several, stage if several is program else following(program, stage)
 
 
 def config_of(

@@ -17,9 +17,9 @@ from controllers.program.program import Program, Stage
 
 # What bodies and macros of strategies call their variables, unless `check_field_name` refuses it.
 LOCALS = re.compile(
-    r"age|ahead|at|before|cells|computed|easy|edges|end|from|hard|i|inside|j|k|next|offsets|past|plane|"
-    r"side|since|step|to|turn|until|value|whole|"
-    r"(computed|first|highest|kept|least|lowest|most|tile)_\w+"
+    r"age|ahead|at|before|behind|cells|coming|computed|delay|easy|edges|end|fresh|from|hard|held|i|inside|j|"
+    r"k|late|made|mirrored|next|odd|offsets|past|plane|seen|side|since|stays|step|to|turn|until|value|"
+    r"whole|(back|computed|first|highest|kept|least|lowest|most|tile|wall)_\w+"
 )
 
 

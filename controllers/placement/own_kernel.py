@@ -72,9 +72,18 @@ def declared_steps(
     return n_steps
 
 
-def check_mirrors(kernel: Kernel, plan: Plan) -> Plan:
-    """The plan; ValueError where launches of several steps would have to copy cells outside."""
+def check_launches(kernel: Kernel, plan: Plan) -> Plan:
+    """The plan; ValueError where launches of several steps would have to do more than its own do.
+
+    That is to copy cells outside, or to write what a step renames.
+    """
     for sweep in plan.sweeps:
+        for new, old in sweep.stage.follows.items():
+            raise ValueError(
+                f"kernel {kernel.name!r} would compute {sweep.count} steps per launch, but the "
+                f"program renames {old!r} to {new!r} after each; add a variant with "
+                f"steps_per_launch=1"
+            )
         if sweep.mirrors:
             raise ValueError(
                 f"kernel {kernel.name!r} would compute {sweep.count} steps per launch, but what "

@@ -15,7 +15,7 @@ from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
-from controllers.placement.own_kernel import check_mirrors, declared_steps
+from controllers.placement.own_kernel import check_launches, declared_steps
 from controllers.plan import Plan
 from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
@@ -82,11 +82,11 @@ def _plan_of_own(
 ) -> Plan:
     """A plan of as many steps as the user's kernel declares, or as tuning has found for it."""
     n_steps = declared_steps(kernel, wanted, watched, width)
-    plan = check_mirrors(kernel, make(n_steps))
+    plan = check_launches(kernel, make(n_steps))
     if wanted is None and not watched and usual is not None and len(kernel.steps) > 1:
         found = fewest(usual(plan))
         if found != n_steps and found in kernel.steps and not (width or found) % found:
-            return check_mirrors(kernel, make(found))
+            return check_launches(kernel, make(found))
     return plan
 
 

@@ -16,6 +16,7 @@ from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, launch_nbytes, pays
 from controllers.plan.way import ExchangeWay
+from controllers.program.following import as_launched
 from controllers.program.liveness import Liveness, is_near
 from controllers.program.program import Program
 from controllers.program.schedule import lowered, sweeps
@@ -59,21 +60,20 @@ class Outline(Cadence, Halos):
                 f"the layout has {layout.n_places} places but {len(locations)} locations are "
                 f"given; give one per place"
             )
+        program = as_launched(program, steps_per_launch)
         super().__init__(program, layout, periodic)
         self.steps_per_launch = steps_per_launch
         self.locations = tuple(locations)
         self.way = ExchangeWay(overlap) if way is None else way
-        self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
-        self.tiles_of = tiles_of
+        self.only_rank, self.tiles_of = only_rank, tiles_of
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
         self.launch_nbytes = launch_nbytes(self.locations)
         self.schedule = lowered(
             program, layout.domain, self.periodic, steps_per_launch, self.launch_nbytes
         )
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        steps = self._lowered()
-        self.liveness = Liveness(domains, steps, program.renames, in_place=in_place)
+        self.liveness = Liveness(domains, self._lowered(), program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
         names = [field.name for field in program.fields]

@@ -223,7 +223,7 @@ def record_carry(
 ) -> None:
     """Copy cells to the buffer of a version from that of the version before."""
     if not region.empty:
-        before = Version(version.field, version.number - 1)
+        before = plan.liveness.before(version)
         source = MemoryCells(plan.tile(before, phase, place), region.boxes)
         target = MemoryCells(plan.tile(version, phase, place), region.boxes)
         recorder.add(place, "copy", "compute", [source], [target])

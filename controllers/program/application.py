@@ -14,6 +14,7 @@ from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
 from controllers.program.fold_values import operand_dtypes, operands
+from controllers.program.following import leading
 from controllers.program.item_values import ItemValues, item_values
 from controllers.program.items import Items, items_of
 from controllers.program.program import Program
@@ -38,7 +39,7 @@ def apply_sweep(
     `Sweep.read` alone.  dtypes: of the fields.
     """
     if sweep.count > 1:
-        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtypes, around)}
+        return _several_steps(sweep, cells_of, over, dtypes, around)
 
     items = items_of(sweep.stage)
     if items is not None:
@@ -114,25 +115,29 @@ def _several_steps(
     over: Shape,
     dtypes: Dtypes,
     around: Surroundings,
-) -> Values:
-    (update,) = sweep.updates
-    field = update.version.field
+) -> dict[str, Values]:
+    """What the last of its steps leaves of the field that leads, and of those that follow it."""
+    stage = leading(sweep.stage)
+    field = stage.writes
     use = sweep.use(field)
     assert use is not None, "several steps need a stage that reads what it writes"
     known = sweep.read(use, over)
-    own = np.array(cells_of(field, known))
+    made = {field: np.array(cells_of(field, known))}    # by the steps before, around `over`
 
     def read(box: Shape, node: Read) -> Values:
         seen = box.shift(node.offset)
-        return cells_of(node.field, seen) if node.field != field else own[seen.slices(known.lower)]
+        own = made.get(node.field)
+        return cells_of(node.field, seen) if own is None else own[seen.slices(known.lower)]
 
     for n_left in reversed(range(sweep.count)):
         box = sweep.needed(over, n_left)
         given = partial(around.value, box=box, dtype=given_dtype(sweep.stage, dtypes))
-        values = values_of(update.expression, partial(read, box), dtype_of(dtypes, field), given)
-        own[box.slices(known.lower)] = values.copy()
-        sweep.mirrors.renew(own, known, sweep.cells)
-    return own[over.slices(known.lower)]
+        values = values_of(stage.expression, partial(read, box), dtype_of(dtypes, field), given)
+        new = made[field].copy()
+        new[box.slices(known.lower)] = values
+        sweep.mirrors.renew(new, known, sweep.cells)
+        made |= dict.fromkeys(sweep.stage.follows, made[field]) | {field: new}
+    return {name: values[over.slices(known.lower)] for name, values in made.items()}
 
 
 def cells_outside(

@@ -14,6 +14,7 @@ the one that another field had as the step began.
 - Sweeps that complete each other (`Sweep.completes`) make one version together, of unlike cells.
 - Cells that a sweep does not compute keep their value.  Where the buffer may hold something else in
   some of them, they are *carried* from the buffer of the version before.
+- Of a field that follows another one these are that one's (`Stage.follows`), always carried.
 - A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets;
   of temporary values each place computes what it reads.
 """
@@ -65,6 +66,7 @@ class Liveness:
         """`domains`: all cells of each field.  in_place: sweeps may write over what they read."""
         self._sweeps, self._domains, self._renames = tuple(sweeps), domains, dict(renames or {})
         fields = [*domains]
+        self.follows = {f: one for s in self._sweeps for f, one in s.stage.follows.items()}
         self._writers: dict[str, list[tuple[int, ...]]] = {field: [] for field in fields}
         self.groups = _groups(self._sweeps)
         self._group_of = {number: group for group in self.groups for number in group}
@@ -106,6 +108,14 @@ class Liveness:
     def shares(self, field: str) -> bool:
         """Whether another field uses the buffers of `field` too."""
         return list(self.pools.values()).count(self.pools[field]) > 1
+
+    def before(self, version: Version) -> Version:
+        """The one that has what a version of a number over 0 has in cells that are not computed."""
+        return Version(self.follows.get(version.field, version.field), version.number - 1)
+
+    def goes_whole(self, field: str) -> bool:
+        """Whether cells that no step computes go with each version: buffers hold unlike ones."""
+        return self.shares(field) or field in self.follows
 
     def uses(self, version: Version) -> tuple[Used, ...]:
         """Who reads `version`, in this step and, under the names that it gets, in later ones."""
@@ -150,11 +160,11 @@ class Liveness:
         """The cells that must be carried to the buffer of `version` from the version before."""
         field, count = version.field, len(self._writers[version.field])
         at, number, step = self.buffer(version, phase), version.number - 1, phase
-        before = Version(field, number)
-        if number < 0 or self.buffer(before, phase) == at:
+        before = self.before(version)
+        if number < 0 or (before.field == field and self.buffer(before, phase) == at):
             return Region.of([])
         own, domain = self.computed(version), self._domains[field]
-        if self.shares(field):      # who knows what another field left there
+        if self.goes_whole(field):      # who knows what another field left there
             return Region.of([domain]) - own
         found: list[Shape] = []
         while self.buffer(Version(field, number), step) != at:

@@ -24,9 +24,14 @@ def under_names(stage: Stage, names: Mapping[str, str]) -> Stage:
         made,
         updates={names.get(field, field): value for field, value in made.updates.items()},
         like=names.get(made.like, made.like),
-        overwrites={names.get(a, a): names.get(b, b) for a, b in made.overwrites.items()},
+        overwrites=_both(made.overwrites, names),
+        follows=_both(made.follows, names),
     )
     return replace(made, whole=under_names(made.whole, names)) if isinstance(made, Part) else made
+
+
+def _both(pairs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {names.get(a, a): names.get(b, b) for a, b in pairs.items()}
 
 
 def _renamed(expressions: Sequence[Expression], names: Mapping[str, str]) -> list[Expression]:

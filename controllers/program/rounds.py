@@ -108,12 +108,11 @@ class Surveyor:
     def _keep(self, sweep: Sweep, needed: dict[Version, Shape]) -> None:
         """What a sweep, with those that complete it, leaves as it is must be known before."""
         for update in sweep.updates:
-            field, number = update.version.field, update.version.number
             if update.version in needed:
-                box = needed[update.version] & self._domains[field]
+                box = needed[update.version] & self._domains[update.version.field]
                 rest = Region.of([box]) - self._live.computed(update.version)
                 if not rest.empty:
-                    _add(needed, Version(field, number - 1), rest.hull)
+                    _add(needed, self._live.before(update.version), rest.hull)
 
     def _known(self, field: str, box: Shape) -> Shape:
         """Those of some cells that there are, and those that they are made of."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, Union
 
 import numpy.typing as npt
 
+from controllers.program.following import as_launched
 from controllers.program.pieces import pieces
 from controllers.program.program import Program
 from controllers.program.stage import sample
@@ -68,6 +69,7 @@ def lowered(
             f"neither coordinates, indices, half points, OpenCL C nor scalars that change from "
             f"step to step; {program.name!r} needs 1 step per launch: {reason}"
         )
+    program = as_launched(program, steps_per_launch)
     newest: dict[str, int] = {}
     parts = []
     for stage in program.stages:

@@ -98,7 +98,7 @@ class Skew:
             lag = max(lag, self._at(version, launch).ready + above)
         for version in made:
             lag = max(lag, self._at(version, launch).read)
-        kept = [(Version(version.field, version.number - 1), 0, 0) for version in made]
+        kept = [(self._live.before(version), 0, 0) for version in made]
         for version, below, _ in uses + kept:
             self._keep(version, launch, None, lag + below)
         for version in made:

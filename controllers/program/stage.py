@@ -46,6 +46,8 @@ class Stage:
     cell: it is read at the cell alone, and each cell is computed once.  Whoever plans says so.
     `rings`: axes beyond whose ends cells are computed again, which are given what they are given
     there, as the index.  Whoever plans says that, too.
+    `follows`: by updated field, the one whose values of before it gets, in the cells that are not
+    computed, too (`controllers.program.following`).
     Two stages are equal when they share the very same expression objects.
     """
 
@@ -56,6 +58,7 @@ class Stage:
     like: str = ""
     overwrites: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     rings: tuple[int, ...] = field(default=(), kw_only=True)
+    follows: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
@@ -105,7 +108,8 @@ class Stage:
     def _identity(self) -> tuple[object, ...]:
         values = tuple((field, id(value)) for field, value in self.updates.items())
         folds, over = tuple(self.folds.items()), tuple(self.overwrites.items())
-        return self.name, self.offsets, self.rim, values, folds, over, self.like, self.rings
+        more = self.like, self.rings, tuple(self.follows.items())
+        return self.name, self.offsets, self.rim, values, folds, over, *more
 
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:

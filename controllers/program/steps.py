@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from controllers.program.boundary import Mirror
 from controllers.program.expression import Coordinate, Index
+from controllers.program.following import leader, leading, why_not_followed
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
@@ -22,7 +23,8 @@ def can_combine(program: Program, domain: Shape) -> bool:
 def why_single(program: Program, domain: Shape) -> str:
     """Why several steps of a program cannot be one sweep; "" where they can.
 
-    A single stage of a field that it reads, too, can.  What lies outside that field must never
+    A single stage of a field that it reads, too, can; with the field that a step renames to what
+    that was, which it reads at the cell alone.  What lies outside the field must never
     change, or be its mirror image: no step in between could fill it.  No scalar that is used may
     change from step to step, nor may the stage use indices, coordinates or OpenCL C.  What it
     folds is known of the last step of a run alone.
@@ -43,8 +45,9 @@ def why_single(program: Program, domain: Shape) -> str:
         return f"it repeats {program.repeats[0].name!r}"
     if more:
         return "the program has several stages"
-    if program.renames:
-        return "the program renames fields"
+    if program.renames and (reason := why_not_followed(program)):
+        return reason
+    stage = leading(stage)
     if len(stage.updates) != 1:
         several = f"several fields, {', '.join(stage.updates)}" if stage.updates else "no field"
         return f"its stage updates {several}"
@@ -109,7 +112,7 @@ def own_ends(stage: Stage, field: str) -> Offsets:
 def offsets_read(stage: Stage, field: str, count: int) -> Shape:
     """A box of offsets: all that `count` steps, over 1, may read of `field` around a cell."""
     cell = Shape.of_extent((1,) * len(stage.offsets))
-    if field == stage.writes:
+    if field == leader(stage):
         return grown(stage, cell, count)
     around = grown(stage, cell, count - 1)
     low, high = zip(*own_ends(stage, field))
@@ -125,10 +128,10 @@ def own_reach(stage: Stage) -> Offsets:
     >>> own_reach(Stencil.of("s", [(-2, 1)], [1, 0, 0, 1], 2).program("float32").stages[0])
     ((2, 1),)
     """
-    offsets = own_offsets(stage, stage.writes)
+    offsets = own_offsets(stage, leader(stage))
     if not offsets:
         raise ValueError(
-            f"stage {stage.name!r} does not read the field {stage.writes!r} that it writes: "
+            f"stage {stage.name!r} does not read the field {leader(stage)!r} that it writes: "
             f"several steps give what one gives; use 1 step per launch"
         )
     return tuple((max(0, -min(axis)), max(0, *axis)) for axis in zip(*offsets))
@@ -153,6 +156,6 @@ def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: in
 
 def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
     """Those of the field that `count` steps of a stage write; none for a single step."""
-    if count == 1 or stage.writes not in boundaries:
+    if count == 1 or leader(stage) not in boundaries:
         return NO_MIRRORS
-    return Mirrors.of(boundaries[stage.writes], len(stage.offsets))
+    return Mirrors.of(boundaries[leader(stage)], len(stage.offsets))

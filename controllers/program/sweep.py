@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from controllers.program.expression import Expression
 from controllers.program.fold import Fold, within
+from controllers.program.following import leader
 from controllers.program.items import items_of
 from controllers.program.maps import Here, Map, Near, Row, map_of_items
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
@@ -144,6 +145,11 @@ class Sweep:
         return self.folding or self.stage
 
     @property
+    def leader(self) -> str:
+        """The field that each of several steps computes."""
+        return leader(self.whole)
+
+    @property
     def fields(self) -> tuple[str, ...]:
         """The fields that it reads, and those that it writes."""
         return *(use.version.field for use in self.uses), *self.writes
@@ -186,7 +192,7 @@ class Sweep:
         """A box that holds all cells of a used version that may be read to compute `over`."""
         if self.count == 1:
             return use.map.region(over)
-        if use.version.field in self.writes:
+        if use.version.field == self.leader:
             return grown(self.whole, over, self.count) & grown(self.whole, self.cells, 1)
         single = _map(self.whole, use.version.field, 1)
         return single.region(self.needed(over, self.count - 1))

@@ -94,6 +94,9 @@ def pools(plan: Plan) -> Iterator[str]:
         for sweep in (one for one in plan.sweeps if not one.completes):
             for new, old in sweep.stage.overwrites.items():
                 what += f"; {sweep.name} writes {new} over {old}" * (new in fields and new != old)
+        for new, old in live.follows.items():
+            if new in fields:
+                what += f"; {new} gets what {old} was as the last step of a launch began"
         made = {u.version for sweep in plan.sweeps for u in sweep.updates}
         carried = sum(live.carried(one, 0).n_cells for one in made if one.field in fields)
         if carried:

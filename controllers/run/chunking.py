@@ -24,6 +24,7 @@ from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
 from controllers.plan import ChunkPlan, PartedChunks, Plan, SkewedPlan, TileKey
 from controllers.plan.folding import needed
 from controllers.plan.rounds.paces import Steps
+from controllers.program.following import followed
 from controllers.program.program import Program
 from controllers.program.segments import has_parts, with_formers
 from controllers.program.steps import can_combine
@@ -88,6 +89,10 @@ class Chunking:
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
+        if per_launch > 1 and program.renames:      # as launches of several steps write them
+            self._single = single = self._plan(
+                Plan, self._layout, self._placement, program=followed(program), steps_per_launch=1
+            )  # fmt: skip
         images = least_images(self._images, self._comm)
         most = self._most_turns(error, width) if self._has_parts else SPANS[-1]
         for cutting in cuttings(single, known, execution, images, width, per_launch, most):
@@ -221,10 +226,11 @@ class Chunking:
         return plan
 
     def _plan(
-        self, kind: type[Plan], layout: Layout, placement: Placement, **options: Any
-    ) -> Plan:
+        self, kind: type[Plan], layout: Layout, placement: Placement,
+        program: Program | None = None, **options: Any,
+    ) -> Plan:  # fmt: skip
         return kind(
-            self._program, layout, self._program.periodic, placement.locations,
+            program or self._program, layout, self._program.periodic, placement.locations,
             overlap=overlap_for(self._execution.overlap, self._kernel), only_rank=self._comm.rank,
             in_place=in_place(self._kernel, self._kinds), **options,
         )  # fmt: skip

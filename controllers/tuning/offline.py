@@ -14,7 +14,8 @@ from controllers import kgt
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.candidate import Candidate
-from controllers.kernel.offer import check_choice
+from controllers.kernel.configuration import Placed
+from controllers.kernel.offer import Offer, check_choice
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
@@ -23,7 +24,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import (
     check_boxes,
-    check_mirrors,
+    check_launches,
     in_place,
     overlap_for,
 )
@@ -169,7 +170,7 @@ def _plans(
         )  # fmt: skip
 
     if isinstance(kernel, Kernel):
-        return {n_steps: check_mirrors(kernel, plan_of(n_steps)) for n_steps in kernel.steps}
+        return {n_steps: check_launches(kernel, plan_of(n_steps)) for n_steps in kernel.steps}
     plans = {1: plan_of(1)}
     if not can_combine(program, layout.domain):
         return plans
@@ -234,7 +235,7 @@ class _Search:
             seconds = trials.seconds(best) if len(trials.ratios) > 1 else at_once[n_steps]
             winner = Winner(best, seconds)
             kept = choices.keep(bench.key, winner)
-            choices.keep_steps(bench.offer, bench.launch, winner)
+            choices.keep_steps(*self._asked(), winner)
         others = sorted(
             (config for config in trials.ratios if config != default), key=trials.ratios.__getitem__
         )
@@ -264,12 +265,18 @@ class _Search:
 
     def _bench(self, n_steps: int) -> Bench:
         """One with the largest box that the device computes."""
-        plan = self._plans[n_steps]
+        return Bench(self._executor, *self._largest(self._plans[n_steps]))
+
+    def _largest(self, plan: Plan) -> tuple[Program, Sweep, Placed]:
         sweep = self._sweep(plan)
         boxes = [placed for place in self._places for placed in plan.launched(sweep, place)]
-        placed = max(boxes, key=lambda placed: placed[0].n_cells)
-        return Bench(self._executor, plan.program, sweep, placed)
+        return plan.program, sweep, max(boxes, key=lambda placed: placed[0].n_cells)
 
+    def _asked(self) -> tuple[Offer, kgt.Launch]:
+        """As what a run asks how many steps are fast, given a plan of the fewest."""
+        program, sweep, placed = self._largest(self._plans[min(self._plans)])
+        launch = self._executor.launch_of(program, sweep, placed)
+        return self._executor.offer(program, sweep), launch
 
     def _sweep(self, plan: Plan) -> Sweep:
         """The stage's; where several steps are tried, as launches compute it that do not fold."""

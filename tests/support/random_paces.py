@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -46,6 +46,8 @@ def random_paces(number: int) -> PacedCase:
     first = number % len(RULES)
     rules = [RULES[first], *(rng.choice(RULES) for _ in range(n_axes - 1))]
     program = _program(rng, rules)
+    if number % 3 == 1:
+        program = _with_time_levels(program)
     side = round(MOST_CELLS[n_axes] ** (1 / n_axes))
     extent = tuple(rng.randint(max(3, side // 2), side) for _ in range(n_axes))
     generator = np.random.default_rng(number)
@@ -70,6 +72,16 @@ def random_paces(number: int) -> PacedCase:
     rings = tuple(rule == "periodic" for rule in rules)
     case = ProgramCase(program, (), arrays, rings, n_steps)
     return PacedCase(case, layout, lengths, widest, runs)
+
+
+def _with_time_levels(program: Program) -> Program:
+    """The same, of which the state before the last one is used, too."""
+    (stage,), own = program.stages, program.fields[0]
+    value = stage.expression - 0.25 * Read("before", (0,) * program.n_axes)
+    return replace(
+        program, fields=(*program.fields, replace(own, name="before")),
+        stages=(replace(stage, updates={"u": value}),), renames={"before": "u"},
+    )  # fmt: skip
 
 
 def _program(rng: random.Random, rules: Sequence[str]) -> Program:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from random_trees import random_tree
 
 from controllers.program.expression import Read, reads
+from controllers.program.following import leader, leading
 from controllers.program.mirrors import Mirrors
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import values_of
@@ -49,20 +50,35 @@ class Case:
         geometry = self.geometry[field]
         return Strided(geometry.element(self.box.lower), geometry.pitches, self.box.extent)
 
-    def expected(self, before: Array) -> Array:
-        """The memory of the field that is written, where it held `before`."""
-        stage, steps, reach = self.stage, self.steps, own_reach(self.stage)
+    def expected(self, before: Array, field: str = "") -> Array:
+        """The memory of a field that is written, by default that which leads; it held `before`."""
+        field = field or leader(self.stage)
+        own, earlier = self._stepped()
+        found = own if field == leader(self.stage) else earlier
+        result = before.copy()
+        self.geometry[field].strided(self.box).view(result)[...] = found
+        return result
+
+    def _stepped(self) -> tuple[Array, Array]:
+        """The box of the leading field after the steps, and before the last one."""
+        stage, steps, reach = leading(self.stage), self.steps, own_reach(self.stage)
         own = self._view(stage.writes, self.geometry[stage.writes].box).copy()
         origin = self.geometry[stage.writes].box.lower
+        old = own
         for step in range(steps):
             rest = steps - step - 1
             changed = self.computed & _grown(self.box, reach, rest)
-            old = own.copy()
+            earlier, old = old if step else None, own.copy()
 
-            def read(node: Read, old: Array = old, changed: Shape = changed) -> Array:
+            def read(
+                node: Read, old: Array = old, changed: Shape = changed,
+                earlier: Array | None = earlier,
+            ) -> Array:  # fmt: skip
                 at = changed.shift(node.offset)
                 if node.field == stage.writes:
                     return old[at.slices(origin)]
+                if earlier is not None and node.field in self.stage.follows:
+                    return earlier[at.slices(origin)]
                 return self._view(node.field, at)
 
             own[changed.slices(origin)] = values_of(stage.expression, read, self.program.dtype)
@@ -70,11 +86,8 @@ class Case:
             boundary = self.program.field(stage.writes).boundary
             mirrors = Mirrors.of(boundary, self.program.n_axes)
             mirrors.renew(own[around.slices(origin)], around, self.computed)
-        result = before.copy()
-        self.geometry[stage.writes].strided(self.box).view(result)[...] = own[
-            self.box.slices(origin)
-        ]
-        return result
+        here = self.box.slices(origin)
+        return own[here], old[here]
 
     def _view(self, field: str, box: Shape) -> Array:
         return self.geometry[field].strided(box).view(self.cells[field])
@@ -90,7 +103,7 @@ def random_case(
     computed = box.grow(low, high)
     geometry, cells = {}, {}
     np_rng = np.random.default_rng(rng.randrange(2**32))
-    names = [program.stages[0].writes]
+    names = [leader(program.stages[0])]
     names += [field.name for field in program.fields if field.name not in names]
     for name in names:
         needed = _needed(program, name, box, computed, steps)
@@ -123,7 +136,7 @@ def _memory(
 
 def _needed(program: Program, field: str, box: Shape, computed: Shape, steps: int) -> Shape:
     """The cells of `field` that the cells computed in the steps read."""
-    stage = program.stages[0]
+    stage = leading(program.stages[0])
     first = computed & _grown(box, own_reach(stage), steps - 1)
     offsets = [read.offset for read in reads(stage.expression) if read.field == field]
     boxes = [first.shift(offset) for offset in offsets]
@@ -132,6 +145,7 @@ def _needed(program: Program, field: str, box: Shape, computed: Shape, steps: in
 
 def own_reach(stage: Stage) -> list[tuple[int, int]]:
     """How far the stage reads into the field that it writes, per axis."""
+    stage = leading(stage)
     own = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
     return [(max([0, *(-o for o in at)]), max([0, *at])) for at in zip(*own)]
 

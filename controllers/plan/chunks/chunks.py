@@ -197,7 +197,7 @@ class ChunkOutline(RoundOutline):
 
     def steady_cells(self, field: str, place: int) -> Region:
         """The cells of a slot that no sweep computes, and that all its buffers need."""
-        if self.liveness.shares(field):     # they go with their version
+        if self.liveness.goes_whole(field):     # they go with their version
             return Region.of([])
         return self.first(field, place) - self.changing(field)
 

@@ -55,7 +55,7 @@ def _needed(
 ) -> int:
     """Cells of `sent` beside `owned` that the sweep's steps read; those `computed` change."""
     around: dict[str, list[tuple[int, ...]]] = {}
-    (own,) = sweep.writes
+    own = sweep.leader
     for read in sweep.stage.reads:
         around.setdefault(read.field, []).append(read.offset)
     values = Region.of([owned])     # that must be known after the steps that are still left

@@ -86,22 +86,21 @@ class RoundOutline(Plan):
 
     def kept(self, version: Version, phase: int, place: int) -> Region:
         """What is needed of a version that its sweeps leave as it is, but others compute."""
+        live, field = self.liveness, version.field
         box = self.round(place).needed[self.launch_of(phase, place)].get(version)
-        at, before = (
-            self.liveness.buffer(one, phase)
-            for one in (version, Version(version.field, version.number - 1))
-        )
-        if box is None or at == before:
+        before = live.before(version)
+        stays = before.field == field and live.buffer(before, phase) == live.buffer(version, phase)
+        if box is None or stays:
             return Region.of([])
-        box = box & self._unrolled[version.field]
-        shares = self.liveness.shares(version.field)    # who knows what another field left there
-        changing = Region.of([box]) if shares else self.changing(version.field) & box
-        return changing - self.liveness.computed(version)
+        box = box & self._unrolled[field]
+        whole = live.goes_whole(field)      # who knows what another field left there
+        return (Region.of([box]) if whole else self.changing(field) & box) - live.computed(version)
 
     def steady(self, field: str, place: int) -> Region:
         """The cells in the halo of a field that no sweep computes, and that all buffers need."""
         box = self.first_box(field, place)
-        if box is None or self.liveness.shares(field) or self.liveness.n_buffers[field] == 1:
+        live = self.liveness
+        if box is None or live.goes_whole(field) or live.n_buffers[field] == 1:
             return Region.of([])
         halo = Region.of([box & self._unrolled[field]]) - self.owned(field, place)
         return halo - self.changing(field)

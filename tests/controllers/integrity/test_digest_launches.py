@@ -242,3 +242,28 @@ def test_ranks_have_the_same(ranks: int, partition: str, places: str) -> None:
     assert outputs[0] == outputs[1]
     assert [one["step"] for one in outputs[0]["taken"]] == [10, 20, 30, 40]
     assert outputs[0]["taken"][-1]["u"][1] > 2
+
+
+@ct.step
+def leap(u: Any, old: Any) -> dict[str, Any]:
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u
+    return dict(u=1.9 * u - 0.9 * old + 0.25 * around, old=u)
+
+
+def test_of_two_fields_the_one_that_leads_is_taken_by_launches(started: list[str]) -> None:
+    options: dict[str, Any] = {
+        "boundary": "periodic", "u": lambda y, x: y * x % 7, "old": lambda y, x: y % 5 + x % 3,
+        "dtype": "float32",
+    }  # fmt: skip
+    grid = ct.Grid(y=40, x=60)
+    with ct.Computation(leap, grid, digest_every=8, steps_per_launch=4, **options) as run:
+        run.run(9)
+        started.clear()
+        run.run(20)
+        assert len(started) == 2    # of the one that follows
+        report = run.report().digests
+    assert report is not None
+    with ct.Computation(leap, grid, devices="reference", **options) as run:
+        for step, found in report.taken:
+            run.run(step - run.step)
+            assert found == {name: digest(run[name].gather()) for name in ("u", "old")}, step

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -12,11 +14,14 @@ from controllers import Computation, Field, Program, Read, Stage, kgt, reference
 from controllers.kgt.naming import LOCALS
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.table import STRATEGIES
+from controllers.program.boundary import Boundary, mirror
 from controllers.program.expression import Expression
+from controllers.program.following import followed
 
 EXTENT = (14, 23)
 _VARIABLE = re.compile(
-    r"\b(?:bool|char|double|float|int|long|size_t|uint|ulong|VALUE)\d*\s+\*?(?:restrict\s+)?([A-Za-z]\w*)"
+    r"\b(?:bool|char|double|float|int|long|size_t|uint|ulong|VALUE)\d*\s+\*?(?:restrict\s+)?"
+    r"([A-Za-z]\w*)([^;(){}]*;)?"
 )
 
 
@@ -45,9 +50,22 @@ def test_names_of_users_may_be_those_of_variables(field: str, stage: str) -> Non
         assert np.array_equal(computation["u"].gather(), right["u"])
 
 
-@pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
-def test_all_variables_of_kernels_are_known(n_axes: int) -> None:
+def with_all(n_axes: int) -> Program:
+    """The same between mirrors, with the state before the last one."""
     program = scaled("coefficient", "s", n_axes)
+    (stage,), boundary = program.stages, Boundary.of(mirror(-1), n_axes)
+    updates = {"u": stage.expression - Read("old", (0,) * n_axes)}
+    fields = (*program.fields, Field("old", "float32", boundary))
+    fields = tuple(replace(one, boundary=boundary) for one in fields)
+    return followed(replace(
+        program, fields=fields, stages=(replace(stage, updates=updates),), renames={"old": "u"}
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
+@pytest.mark.parametrize("has_all", [False, True])
+def test_all_variables_of_kernels_are_known(n_axes: int, has_all: bool) -> None:
+    program = with_all(n_axes) if has_all else scaled("coefficient", "s", n_axes)
     (stage,) = program.stages
     for strategy in STRATEGIES.values():
         try:
@@ -59,9 +77,16 @@ def test_all_variables_of_kernels_are_known(n_axes: int) -> None:
                 continue
             kernel = kgt.generate(program, stage, config)
             text = re.sub(r"//.*", "", kernel.source[kernel.source.index("__kernel") :])
-            for name in set(_VARIABLE.findall(text)) - {"u", "coefficient"}:
+            for name in set(_variables(text)) - {"u", "coefficient", "old"}:
                 known = LOCALS.fullmatch(name) or _is_refused(name)
                 assert known, f"{strategy.strategy}: {name}"
+
+
+def _variables(text: str) -> Iterator[str]:
+    """The names of all variables, those after the first one of a declaration, too."""
+    for name, rest in _VARIABLE.findall(text):
+        yield name
+        yield from re.findall(r",\s*\*?([A-Za-z]\w*)\s*(?=[\[,;=])", rest)
 
 
 def _is_refused(name: str) -> bool:

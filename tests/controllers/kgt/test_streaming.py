@@ -76,31 +76,34 @@ def check(
     kernel = generate(program, program.stages[0], config)
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
-    before = np.random.default_rng(5).random(case.cells[stage.writes].size).astype(
-        case.program.dtype
-    )
+    rng, dtype = np.random.default_rng(5), case.program.dtype
+    before = {name: rng.random(case.cells[name].size).astype(dtype) for name in stage.updates}
     old = {
         name: cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=cells)
         for name, cells in case.cells.items()
     }
-    new = cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=before)
+    new = {
+        name: cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=cells)
+        for name, cells in before.items()
+    }
     own = {f"s_{name}": np.dtype(program.dtype).type(value) for name, value in scalars.items()}
     launch(queue, compiled, replace(case, program=program), config, {**old, **own}, new)
-    result = np.empty_like(before)
-    cl.enqueue_copy(queue, result, new)
-    wrong = differing(result, case.expected(before))
-    assert not wrong, f"{wrong} cells, {case.box} of {case.computed} ({config}):\n{kernel.source}"
+    for name, cells in before.items():
+        result = np.empty_like(cells)
+        cl.enqueue_copy(queue, result, new[name])
+        wrong = differing(result, case.expected(cells, name))
+        where = f"{case.box} of {case.computed} ({config}):\n{kernel.source}"
+        assert not wrong, f"{wrong} cells of {name}, {where}"
 
 
 def launch(
     queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, config: StreamingConfig,
-    old: Mapping[str, object], new: cl.Buffer,
+    old: Mapping[str, object], new: Mapping[str, cl.Buffer],
 ) -> None:  # fmt: skip
     kernel = generate(case.program, case.stage, config)
     where = {field: case.where(field) for field in used_fields(case.stage)}
     assert config.suits(where.values())
-    written = {case.stage.writes: new}
-    given = bound(kernel, where, old, written, case.box, case.computed)
+    given = bound(kernel, where, old, new, case.box, case.computed)
     compiled(queue, *kernel.work_sizes(case.box.extent, True), *given)
 
 
@@ -191,7 +194,8 @@ def run_guarded(number: int) -> None:
             cl.Buffer(queue.context, flags, hostbuf=guarded(cells, at_end))
             for cells in (*case.cells.values(), case.cells[case.stage.writes])
         )
-        launch(queue, compiled, case, config, dict(zip(case.cells, old)), new)
+        made = {case.stage.writes: new}
+        launch(queue, compiled, case, config, dict(zip(case.cells, old)), made)
         queue.finish()
 
 

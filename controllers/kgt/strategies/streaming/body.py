@@ -21,6 +21,7 @@ from controllers.kgt.strategies.streaming.tile_mirrors import TileMirrors
 from controllers.kgt.strategies.streaming.tile_start import TileStart
 from controllers.kgt.text import frame
 from controllers.kgt.text.division import divide
+from controllers.program.following import leader
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.program import Program, Stage
 
@@ -48,11 +49,11 @@ def mirrors_nbytes(program: Program, stage: Stage, parameters: StreamingParamete
     """Bytes of local memory where mirrors take any; what is handed over comes to it."""
     design = _design(program, stage, parameters)
     n_seen = TileMirrors(design).n_seen
-    return program.itemsize(stage.writes) * (n_seen + TileExchange(design).n_cells) * (n_seen > 0)
+    return program.itemsize(design.own) * (n_seen + TileExchange(design).n_cells) * (n_seen > 0)
 
 
 def _design(program: Program, stage: Stage, parameters: StreamingParameters) -> Design:
-    mirrors = Mirrors.of(program.field(stage.writes).boundary, program.n_axes)
+    mirrors = Mirrors.of(program.field(leader(stage)).boundary, program.n_axes)
     return Design(stage, program.dtype_of(stage), parameters, mirrors if mirrors else NO_MIRRORS)
 
 

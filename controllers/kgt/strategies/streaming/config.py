@@ -39,6 +39,7 @@ from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.text import fast
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import Given, Scalar
+from controllers.program.following import leader, leading
 from controllers.program.mirrors import Mirrors
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach
@@ -62,6 +63,10 @@ class StreamingConfig(StreamingParameters, Config):
     given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     @classmethod
+    def _stores(cls, stage: Stage) -> bool:
+        return len(stage.stored) == 1 + len(stage.follows)
+
+    @classmethod
     def default(
         cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
     ) -> StreamingConfig:
@@ -71,7 +76,7 @@ class StreamingConfig(StreamingParameters, Config):
         steps fit.
         """
         _refuse(program, stage)
-        config = _form(program.n_axes, program.itemsize(stage.writes) == 8)
+        config = _form(program.n_axes, program.itemsize(leader(stage)) == 8)
         config = replace(config, shuffles=nvidia, reciprocals=True)
         prefetch = 4 if nvidia else 0
         if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
@@ -118,14 +123,21 @@ class StreamingConfig(StreamingParameters, Config):
         """So many as by default."""
         if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
             return 1    # bound by arithmetic, of which overlapping tiles have more
+        if program.n_axes > 2 and stage.follows:
+            return 1    # not measured
         if program.n_axes > 2 and len(stage.fields_read) > 1:
             return 1    # each step reads the other fields again: 0.57 of the copy rate, not 0.88
-        if program.n_axes > 2 and Mirrors.of(program.field(stage.writes).boundary, program.n_axes):
+        boundary = program.field(leader(stage)).boundary
+        if program.n_axes > 2 and Mirrors.of(boundary, program.n_axes):
             return 1    # many tiles touch a mirror: 7 points at 512^3 take 2.0 times as long
         try:
-            return cls.default(program, stage).steps_per_launch
+            config = cls.default(program, stage)
         except ValueError:
             return 1
+        kept_words = config.steps_per_launch * _kept_words(program, stage, config)
+        if stage.follows and kept_words > KEPT_WORDS:
+            return 1    # two steps of wide planes: a third less memory, more than there is room for
+        return config.steps_per_launch
 
     @classmethod
     def step_counts(cls, program: Program, stage: Stage) -> set[int]:
@@ -191,7 +203,7 @@ class StreamingConfig(StreamingParameters, Config):
         tile = WorkTile.of(stage, self)
         if not tile.streams:
             return self
-        steps, itemsize = self.steps_per_launch, program.itemsize(stage.writes)
+        steps, itemsize = self.steps_per_launch, program.itemsize(leader(stage))
         demand = Demand.of(
             steps * (tile.low[0] + Pipeline.of(stage, True).lag),
             steps * _kept_words(program, stage, self), itemsize, self.ahead > 1,
@@ -220,7 +232,7 @@ class StreamingConfig(StreamingParameters, Config):
 
 def _refuse(program: Program, stage: Stage) -> None:
     """ValueError where this strategy cannot compute the stage, however it is configured."""
-    if program.dtype_of(stage) in INTEGERS or stage.writes not in stage.fields_read:
+    if program.dtype_of(stage) in INTEGERS or leader(stage) not in leading(stage).fields_read:
         raise ValueError(
             f"stage {stage.name!r}: the strategy 'streaming' is for a stage that reads the field "
             f"it writes, in float32 or float64; take another one, with one step per launch"
@@ -230,7 +242,7 @@ def _refuse(program: Program, stage: Stage) -> None:
 def _kept_words(program: Program, stage: Stage, config: StreamingConfig) -> int:
     """Words of four bytes that an item keeps per time step."""
     kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
-    return program.itemsize(stage.writes) // 4 * prod(config.cells) * kept
+    return program.itemsize(leader(stage)) // 4 * prod(config.cells) * kept
 
 
 def _form(n_axes: int, wide: bool) -> StreamingConfig:

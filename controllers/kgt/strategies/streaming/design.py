@@ -12,6 +12,7 @@ from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.strategies.streaming.tile_text import unrolled
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
+from controllers.program.following import leading
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.program import Stage
 
@@ -38,10 +39,25 @@ class Design:
         """What is computed as planes arrive."""
         return Pipeline.of(self.stage, self.tile.streams)
 
+    @cached_property
+    def lead(self) -> Stage:
+        """The stage without what follows."""
+        return leading(self.stage)
+
     @property
     def own(self) -> str:
-        """The field that is written."""
-        return self.stage.writes
+        """The field that each step computes."""
+        return self.lead.writes
+
+    @property
+    def follower(self) -> str:
+        """The field that has what that one had before the last step; "" where there is none."""
+        return next(iter(self.stage.follows), "")
+
+    @property
+    def stored(self) -> dict[str, str]:
+        """The fields that are written, each with the array that holds its cells."""
+        return {self.own: "next", **({self.follower: "behind"} if self.follower else {})}
 
     @property
     def cell(self) -> str:

@@ -15,7 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controllers.program.expression import Application, Constant, Expression, Read, Symbol, evaluate
+from controllers.program.expression import (
+    Application,
+    Constant,
+    Expression,
+    Read,
+    Symbol,
+    evaluate,
+    reads,
+)
+from controllers.program.following import leading
 from controllers.program.program import Stage
 
 KEPT = "kept value"     # the field of reads that stand for one; no identifier is like it
@@ -46,27 +55,37 @@ class Pipeline:
     """What is computed when plane r arrives: the `result` of plane r - lag, then the `values`.
 
     A read of the field KEPT has the offset (number of the value, planes since it was computed).
+    last, earlier: of a stage with a field that follows, the cells of plane r - lag and of plane
+    r - 2 * lag, as they arrived: what that field is after this step, and what the next step reads.
+    handed_late: items hand cells of a plane to each other so many planes after it has arrived.
     """
 
     result: Expression
     lag: int
     values: tuple[Value, ...]
+    last: Expression | None = None
+    earlier: Expression | None = None
+    handed_late: int = 0
 
     @classmethod
     def of(cls, stage: Stage, streams: bool) -> Pipeline:
         """That of a stage whose planes arrive one by one, or, without `streams`, at once."""
         cut = _Cut(stage, streams)
         whole = evaluate(
-            stage.expression, cut.read, lambda value: _Part(None, Constant(value)), cut.operation,
-            given=lambda node: _Part(None, node),
+            leading(stage).expression, cut.read, lambda value: _Part(None, Constant(value)),
+            cut.operation, given=lambda node: _Part(None, node),
         )  # fmt: skip
-        lag = max(0, whole.arrival or 0)
+        lag = cut.lag
         result = cut.until(lag, whole)
+        last = earlier = None
+        if stage.follows:
+            arrived = cut.read(Read(cut.field, (0,) * cut.n_axes))
+            last, earlier = cut.until(lag, arrived), cut.until(2 * lag, arrived)
         values = [
             Value(tree, arrival, cut.depths[number], isinstance(tree, Read))
             for number, (arrival, tree) in enumerate(cut.kept)
         ]
-        return cls(result, lag, tuple(values))
+        return cls(result, lag, tuple(values), last, earlier, cut.handed_late)
 
     @property
     def center(self) -> int | None:
@@ -91,14 +110,38 @@ class _Cut:
     """Joins parts, bottom up; what is complete before its partner becomes a kept value."""
 
     def __init__(self, stage: Stage, streams: bool) -> None:
-        self.field, self.streams, self.n_axes = stage.writes, streams, len(stage.offsets)
+        lead = leading(stage)
+        self.field, self.streams, self.n_axes = lead.writes, streams, len(stage.offsets)
+        self.followers = stage.follows
+        own = (read.offset[0] for read in lead.reads if read.field == self.field)
+        self.lag = max([0, *own]) if streams else 0
+        self.handed_late = self._handed_late(lead)
         self.kept: list[tuple[int, Expression]] = []
         self.depths: list[int] = []
         self._raw: dict[tuple[int, ...], int] = {}
         self._known: dict[Expression, int] = {}     # equal ones are one object
 
+    def _handed_late(self, lead: Stage) -> int:
+        """Where a field follows, an item keeps its own cells of a plane anyway, for long.
+
+        If the cells beside them are read of one plane alone, as of a star, they are handed over
+        when they are needed, and none of them is kept.
+        """
+        beside = {
+            read.offset[0] for read in lead.reads
+            if read.field == self.field and any(read.offset[1:])
+        }  # fmt: skip
+        if not self.followers or len(beside) != 1:
+            return 0
+        late = self.lag - beside.pop()
+        return late if 0 < late <= 2 * self.lag else 0
+
     def read(self, node: Read) -> _Part:
         """A leaf: a cell of the stage's own field arrives with its plane."""
+        if node.field in self.followers:    # it comes with the planes that are computed
+            return _Part(self.lag, node)
+        if node.field == self.field and self.handed_late and any(node.offset[1:]):
+            return _Part(self.lag, node)
         if node.field != self.field:
             return _Part(None, node)
         return _Part(node.offset[0] if self.streams else 0, node)
@@ -115,6 +158,27 @@ class _Cut:
         """The part at a later arrival: itself, or what is kept of it."""
         if part.arrival is None or part.arrival == arrival:
             return part.tree
+        if self._is_late(arrival, part.tree):
+            return evaluate(
+                part.tree, lambda read: self._kept(arrival, self.read(read)), Constant,
+                Application, given=lambda node: node,
+            )
+        return self._kept(arrival, part)
+
+    def _is_late(self, arrival: int, tree: Expression) -> bool:
+        """Whether a part is better computed when it is needed: of cells that are kept anyway.
+
+        Where a field follows, these are the item's own ones of twice as many planes as `lag`.
+        """
+        return bool(self.followers) and all(
+            node.field == self.field and not any(node.offset[1:])
+            and 0 < arrival - node.offset[0] <= 2 * self.lag
+            for node in reads(tree)
+        )
+
+    def _kept(self, arrival: int, part: _Part) -> Expression:
+        """The part at a later arrival, as it was kept."""
+        assert part.arrival is not None, "it is not there at any time"
         number, delay = self._number(part.arrival, part.tree), arrival - part.arrival
         self.depths[number] = max(self.depths[number], delay)
         return Read(KEPT, (number, delay, *(0,) * (self.n_axes - 2)))

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.program.expression import Read, reads
+from controllers.program.following import leading
 from controllers.program.program import Stage
 
 WARP = 32       # items that may shuffle cells between each other
@@ -53,6 +54,7 @@ class WorkTile:
     def of(cls, stage: Stage, parameters: StreamingParameters) -> WorkTile:
         """The tile for `stage`; ValueError where no cell of it would be written."""
         n_axes, steps = len(stage.offsets), parameters.steps_per_launch
+        stage = leading(stage)
         axes = tuple(range(min(1, n_axes - 1), n_axes))
         offsets = [at.offset for at in reads(stage.expression) if at.field == stage.writes]
         low = tuple(max([0, *(-at[axis] for at in offsets)]) for axis in range(n_axes))

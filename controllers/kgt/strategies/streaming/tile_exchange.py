@@ -22,7 +22,7 @@ class TileExchange:
 
     def __init__(self, design: Design) -> None:
         self.tile, self.cell = design.tile, design.cell
-        self.hand_overs = design.tile.hand_overs(design.stage, design.parameters.shuffles)
+        self.hand_overs = design.tile.hand_overs(design.lead, design.parameters.shuffles)
         local = [each for each in self.hand_overs if not each.shuffled]
         self.slots = sorted({each.cell for each in local})
         self.pad = max([0, *(abs(each.away) for each in local)])

@@ -58,7 +58,7 @@ class TileMarch:
         """
         return block("""
             $edge
-            $cell next$sizes;
+            $cell $arrays;
             if (inside) {
                 $inner
             } else {
@@ -66,7 +66,7 @@ class TileMarch:
             }
             $store
         """,
-            edge=edge, cell=self.cell, sizes=sizes(self.tile.block), store=self.traffic.store(),
+            edge=edge, cell=self.cell, arrays=self._arrays(), store=self.traffic.store(),
             inner=[*self._arrive(INNER), *self._steps(INNER)],
             tested=[*self._arrive(EDGE), *self._steps(EDGE)],
         )  # fmt: skip
@@ -111,13 +111,13 @@ class TileMarch:
             const int since = (int)(plane - lowest_0), past = (int)(plane - highest_0);
         """)
         return block("""
-            $cell next$sizes;
+            $cell $arrays;
             $arrive
             $distances
             $steps
             $store
         """,
-            cell=self.cell, sizes=sizes(self.tile.block), arrive=self._arrive(mode),
+            cell=self.cell, arrays=self._arrays(), arrive=self._arrive(mode),
             distances=distances, steps=self._steps(mode),
             store=self.traffic.store(at_end=mode == EDGE),
         )  # fmt: skip
@@ -125,24 +125,38 @@ class TileMarch:
     def _steps(self, mode: str) -> list[str]:
         return unrolled([("step", self.design.steps, 1)], self.step.lines(mode))
 
+    def _arrays(self) -> str:
+        """C text that declares what holds cells between steps."""
+        return ", ".join(f"{name}{sizes(self.tile.block)}" for name in self.design.stored.values())
+
     def _arrive(self, mode: str) -> list[str]:
-        """C lines: the plane, which may have been asked for a few planes ago."""
-        limited = mode != INNER
-        if not self.ahead:
-            return self.traffic.load("next", "", limited)
-        lines = self.design.copied("next", "ahead[0]")
-        for age in range(1, self.ahead):
-            lines += self.design.copied(f"ahead[{age - 1}]", f"ahead[{age}]")
-        last = f"ahead[{self.ahead - 1}]"
-        return lines + self.traffic.load(last, plus(self.ahead), limited)
+        """C lines: a plane of each field, which may have been asked for a few planes ago."""
+        lines, limited = [], mode != INNER
+        for field, lag in self.traffic.lags.items():
+            target, coming = self.design.stored[field], self._coming(field)
+            if self.ahead:
+                lines += self.design.copied(target, f"{coming}[0]")
+                target = f"{coming}[{self.ahead - 1}]"
+            for age in range(1, self.ahead):
+                lines += self.design.copied(f"{coming}[{age - 1}]", f"{coming}[{age}]")
+            lines += self.traffic.load(target, plus(self.ahead - lag), limited, field)
+        return lines
+
+    def _coming(self, field: str) -> str:
+        """The array of the planes of a field that have been asked for."""
+        return "ahead" if field == self.design.own else "coming"
 
     def _state(self) -> list[str]:
         """C lines: what is kept from plane to plane."""
         kept = [self._array(f"kept_{number}", value.depth)
                 for number, value in enumerate(self.design.pipeline.values)]  # fmt: skip
-        loads = [self.traffic.load(f"ahead[{age}]", plus(age), limited=True)
-                 for age in range(self.ahead)]  # fmt: skip
-        ahead = f"{self.cell} ahead{sizes((self.ahead, *self.tile.block))};"
+        lags = self.traffic.lags
+        loads = [
+            self.traffic.load(f"{self._coming(field)}[{age}]", plus(age - lag), True, field)
+            for field, lag in lags.items() for age in range(self.ahead)
+        ]  # fmt: skip
+        shape = sizes((self.ahead, *self.tile.block))
+        ahead = [f"{self.cell} {self._coming(field)}{shape};" for field in lags]
         return block("""
             // What is kept from plane to plane, for each step.
             $kept
@@ -150,7 +164,7 @@ class TileMarch:
             $edges
             $loads
         """,
-            kept=[line for lines in kept for line in lines], ahead=[ahead] if self.ahead else [],
+            kept=[line for lines in kept for line in lines], ahead=ahead if self.ahead else [],
             edges=[*self.step.exchange.memory(), *self.step.mirrors.memory()],
             loads=[line for lines in loads for line in lines],
         )  # fmt: skip

@@ -51,15 +51,39 @@ class TileMirrors:
         """C lines: what groups at an end keep of a plane and of those before it."""
         if not self.design.mirrors_planes:
             return []
-        shape = (self.design.steps - 1, self._n_made, *self.tile.block)
+        delay = self.design.most_delay
+        held = self._planes_of("held", delay) if self.design.follower and delay else []
+        return [
+            "// the planes that each step has made last", *self._planes_of("made", self._n_made),
+            *held,
+        ]  # fmt: skip
+
+    def _planes_of(self, name: str, count: int) -> list[str]:
+        """C lines: an array of so many planes, for each step but the last."""
+        shape = (self.design.steps - 1, count, *self.tile.block)
         loops = [("step", shape[0], 1), ("age", shape[1], 1)]
         loops += [(each, count, 1) for each, count in zip(self.tile.loops, self.tile.block)]
         return block("""
-            // the planes that each step has made last
-            $cell made$sizes;
+            $cell $name$sizes;
             $zero
-        """, cell=self.design.cell, sizes=sizes(shape),
-            zero=unrolled(loops, [f"made[step][age]{self.design.index()} = 0;"]))
+        """, cell=self.design.cell, name=name, sizes=sizes(shape),
+            zero=unrolled(loops, [f"{name}[step][age]{self.design.index()} = 0;"]))
+
+    def held_back(self) -> list[str]:
+        """C lines: the next step gets the field that follows as late as the planes of its own."""
+        here, delay = self.design.index(), self.design.most_delay
+        aged = [f"held[step][{age}]{here} = held[step][{age - 1}]{here};"
+                for age in range(delay - 1, 0, -1)]  # fmt: skip
+        return block("""
+            if (step < $last && delay) {
+                $each
+            }
+        """, last=self.design.steps - 1, each=self.design.each_cell(block("""
+            const $cell late = held[step][$oldest]$here;
+            $aged
+            held[step][0]$here = behind$here;
+            behind$here = late;
+        """, cell=self.design.cell, oldest=delay - 1, here=here, aged=aged)))
 
     def ends(self) -> list[str]:
         """C lines: where the mirrors along the tile are, counted from its first cell."""

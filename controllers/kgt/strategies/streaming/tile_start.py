@@ -133,7 +133,7 @@ class TileStart:
 
     def _offsets(self, field: str) -> tuple[list[int], list[int]]:
         """The least and the most offset per axis at which a field is read."""
-        offsets = [read.offset for read in reads(self.design.stage.expression)
+        offsets = [read.offset for read in reads(self.design.lead.expression)
                    if read.field == field]  # fmt: skip
         if field == self.own:
             offsets.append((0,) * self.n_axes)
@@ -208,8 +208,9 @@ class TileStart:
 
     def _narrow(self, field: str) -> list[str]:
         """C lines: the same of a field whose planes arrive."""
-        if field == self.own:       # it is loaded as it arrives, and a few planes ahead
-            lowest, highest = 0, self.parameters.ahead
+        if field in self.design.stored:     # it is loaded as it arrives, and a few planes ahead
+            lag = 0 if field == self.own else self.least_lag
+            lowest, highest = -lag, self.parameters.ahead - lag
         else:
             low, high = self._offsets(field)
             lowest, highest = low[0] - self.most_lag, high[0] - self.least_lag

@@ -50,14 +50,26 @@ class TileStep:
             $taken
             $exchanged
             $result
+            $behind
             $kept
             $mirrored
         """,
             type=self.design.cell, sizes=sizes(self.tile.extended),
-            taken=self.design.each_cell([f"{self.design.arrived} = next{self.design.index()};"]),
-            exchanged=self.exchange.lines(), result=self._result(mode), kept=self._kept(mode),
+            taken=self._taken(), exchanged=self.exchange.lines(),
+            result=self._result(mode), kept=self._kept(mode),
+            behind=self._behind(mode) if self.design.follower else [],
             mirrored=self.mirrors.lines() if mode == EDGE else [],
         )  # fmt: skip
+
+    def _taken(self) -> list[str]:
+        """C lines: the item's cells of the plane that is handed over."""
+        late, here = self.pipeline.handed_late, self.design.index()
+        source = f"{self.before}[step][{late - 1}]" if late else "next"
+        lines = self.design.each_cell([f"{self.design.arrived} = {source}{here};"])
+        if not late:
+            return lines
+        fresh = f"{self.design.cell} fresh{sizes(self.tile.block)};"
+        return [*lines, fresh, *self.design.copied("fresh", "next")]
 
     def _result(self, mode: str) -> list[str]:
         """C lines: the cells of the next step."""
@@ -111,6 +123,16 @@ class TileStep:
         """, some="!computed || !whole" if streams else "!whole",
             restored=self.design.each_cell(restored))
 
+    def _behind(self, mode: str) -> list[str]:
+        """C lines: what the next step reads of the field that follows, or what is stored of it."""
+        last, earlier = (
+            None if tree is None else self._read(tree, 0, mode)
+            for tree in (self.pipeline.last, self.pipeline.earlier) if isinstance(tree, Read)
+        )
+        here, most = f"behind{self.design.index()}", self.design.steps - 1
+        lines = self.design.each_cell([f"{here} = step < {most} ? {earlier} : {last};"])
+        return [*lines, *(self.mirrors.held_back() if self._delay(mode) else [])]
+
     def _kept(self, mode: str) -> list[str]:
         """C lines: the values that the plane that arrives gives to later results."""
         lines = []
@@ -133,7 +155,7 @@ class TileStep:
     def _values(self, target: str, tree: Expression, arrival: int, mode: str) -> list[str]:
         """C lines: all cells of a part of the expression that is complete at `arrival`."""
         everywhere = ANY_OFFSETS[: self.design.n_axes]
-        part = replace(self.design.stage, updates={self.design.own: tree}, offsets=everywhere)
+        part = replace(self.design.lead, updates={self.design.own: tree}, offsets=everywhere)
         return self.design.each_cell(assignment(
             f"{target}{self.design.index()}", part, self.design.dtype,
             lambda at: self._read(at, arrival, mode),
@@ -145,8 +167,12 @@ class TileStep:
             number, delay = read.offset[:2]
             return f"kept_{number}[step][{delay - 1}]{self.design.index()}"
         inner = self.tile.inner(read.offset)
+        if read.field == self.design.own and self.pipeline.handed_late and not any(inner):
+            return f"fresh{self.design.index()}"
         if read.field == self.design.own:
             return f"cells{self.design.index(moved(inner, self.tile.before))}"
+        if read.field == self.design.follower:
+            return f"behind{self.design.index()}"
         return self._in_memory(read.field, read.offset[0] - arrival, inner, mode)
 
     def _in_memory(self, field: str, planes: int, inner: tuple[int, ...], mode: str) -> str:

@@ -17,12 +17,16 @@ class TileTraffic:
         self.design, self.tile, self.own = design, design.tile, design.own
         self.rows = "".join(f"[{name}]" for name in design.tile.loops[:-1])
 
-    def load(self, target: str, away: str, limited: bool) -> list[str]:
-        """C lines: load the item's cells of a plane; `limited`: only those that lie in memory."""
-        near, ends = ("_near", f", least_{self.own}, most_{self.own}") if limited else ("", "")
+    def load(self, target: str, away: str, limited: bool, field: str = "") -> list[str]:
+        """C lines: load the item's cells of a plane; `limited`: only those that lie in memory.
+
+        field: by default the one that each step computes.
+        """
+        field = field or self.own
+        near, ends = ("_near", f", least_{field}, most_{field}") if limited else ("", "")
         return self._vectors(block(
-            "kgt_load$near($target$rows + i, $u, $at + i$ends);",
-            near=near, target=target, rows=self.rows, u=self.own, at=self._row(away), ends=ends,
+            "kgt_load$near($target$rows + i, $u, $at + i$ends);", near=near, target=target,
+            rows=self.rows, u=field, at=self._row(field, away), ends=ends,
         ))  # fmt: skip
 
     def prefetch(self) -> list[str]:
@@ -31,26 +35,36 @@ class TileTraffic:
         if not distance:
             return []
         rows = [(name, count, 1) for name, count in zip(self.tile.loops[:-1], self.tile.block)]
-        at = self._row(plus(distance))
+        fetches = [
+            f"kgt_prefetch({field} + {self._row(field, plus(distance - lag))});"
+            for field, lag in self.lags.items()
+        ]
         return block("""
             if (plane$away < hard) {
                 $fetch
             }
-        """, away=plus(distance), fetch=unrolled(rows, [f"kgt_prefetch({self.own} + {at});"]))
+        """, away=plus(distance), fetch=unrolled(rows, fetches))
+
+    @property
+    def lags(self) -> dict[str, int]:
+        """The fields of which planes are loaded, and how far behind the one that arrives."""
+        return {field: self.design.lag * (field != self.own) for field in self.design.stored}
 
     def store(self, at_end: bool = False) -> list[str]:
         """C lines: write the plane that is complete; `at_end`: planes may be held back."""
         behind = plus(-self.design.steps * self.design.lag)
         if at_end and self.design.most_delay:
             behind += f" - {self.design.steps - 1} * delay"
-        store = block(
-            "kgt_store(${u}_new + $at + i, next$rows + i, first_$x - i, last_$x - i);",
-            u=self.own, at=self._row(behind), rows=self.rows, x=self.tile.axes[-1],
-        )  # fmt: skip
+        store = [
+            f"kgt_store({field}_new + {self._row(field, behind)} + i, {array}{self.rows} + i, "
+            f"first_{self.tile.axes[-1]} - i, last_{self.tile.axes[-1]} - i);"
+            for field, array in self.design.stored.items()
+        ]
         if self.rows:
             store = block("""
-                if ($written)
+                if ($written) {
                     $store
+                }
             """, store=store, written=" && ".join(
                 f"{name} >= first_{axis} && {name} < last_{axis}"
                 for name, axis in zip(self.tile.loops[:-1], self.tile.axes)
@@ -64,11 +78,11 @@ class TileTraffic:
             }
         """, behind=behind, stored=stored)
 
-    def _row(self, away: str) -> str:
+    def _row(self, field: str, away: str) -> str:
         """C text of the element of the item's first cell in the row of the loops."""
-        text = f"at_{self.own}{self.plane(self.own, away)}"
+        text = f"at_{field}{self.plane(field, away)}"
         for name, axis in zip(self.tile.loops[:-1], self.tile.axes):
-            text += f" + {self.design.along(self.own, axis, name)}"
+            text += f" + {self.design.along(field, axis, name)}"
         return text
 
     def plane(self, field: str, away: str) -> str:

@@ -36,7 +36,8 @@ from controllers.kgt.text import fast, frame
 from controllers.kgt.text.analysis import SEVERAL_FIELDS, arithmetic_type, reads_many
 from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
-from controllers.program.expression import Given, Scalar, reads
+from controllers.program.expression import Given, Scalar
+from controllers.program.following import leader, leading
 from controllers.program.program import Program, Stage
 from controllers.program.steps import own_reach
 
@@ -59,13 +60,17 @@ class WavefrontConfig(WavefrontParameters, Config):
     given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     @classmethod
+    def _stores(cls, stage: Stage) -> bool:
+        return len(stage.stored) == 1 + len(stage.follows)
+
+    @classmethod
     def default(
         cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
     ) -> WavefrontConfig:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache
         lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
-        line = 64 // program.itemsize(stage.writes)
+        line = 64 // program.itemsize(leader(stage))
         config = (
             cls(8, lanes, 1, band=1, segment=128 * line, streaming=streaming),
             cls(8, lanes, _side_by_side(stage), segment=128 * line, streaming=streaming),
@@ -77,8 +82,9 @@ class WavefrontConfig(WavefrontParameters, Config):
             # what the levels share of other fields stays in the cache; vectors of half the length
             # leave room for what addresses need
             config = cls(4, lanes // 2, 1, band=64, height=32, segment=17 * line)
-        reach, most = own_reach(stage), LOCAL_BYTES // 64 * line
-        while config.rings(reach).n_elements > most and config != config._smaller(line):
+        while config._ring_cells(stage) > LOCAL_BYTES // 64 * line:
+            if config == config._smaller(line):
+                break
             config = config._smaller(line)
         return config
 
@@ -109,6 +115,8 @@ class WavefrontConfig(WavefrontParameters, Config):
     @classmethod
     def usual_steps(cls, program: Program, stage: Stage) -> int:
         """So many as by default."""
+        if stage.follows and program.n_axes > 2:
+            return 1    # waves of accuracy 2 are 0.96 times as fast with 3, of accuracy 8 half
         return cls.default(program, stage).steps_per_launch
 
     @classmethod
@@ -190,7 +198,11 @@ class WavefrontConfig(WavefrontParameters, Config):
 
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """That of the rings: PoCL aborts where it is too much."""
-        return self.rings(own_reach(stage)).n_elements * program.itemsize(stage.writes)
+        return self._ring_cells(stage) * program.itemsize(leader(stage))
+
+    def _ring_cells(self, stage: Stage) -> int:
+        """Cells of all rings."""
+        return self.rings(own_reach(stage), follows=bool(stage.follows)).n_elements
 
     def least(self, n_axes: int) -> tuple[int, ...]:
         """A vector of a row."""
@@ -219,7 +231,8 @@ class WavefrontConfig(WavefrontParameters, Config):
 
 def _side_by_side(stage: Stage) -> int:
     """Rows at a time: as many as share what they read, fewer where a row is read at many places."""
-    own = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
+    lead = leading(stage)
+    own = [read.offset for read in lead.reads if read.field == lead.writes]
     return 3 if len(own) >= 3 * len({offset[:-1] for offset in own}) else 4
 
 

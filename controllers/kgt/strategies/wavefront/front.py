@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from controllers.kgt.strategies.wavefront.digests import digest_end, digest_rows, digest_start
 from controllers.kgt.strategies.wavefront.frames import keep_slices
-from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.strategies.wavefront.levels import (
+    FIRST,
+    LAST,
+    NEXT,
+    SECOND,
+    STREAM,
+    Levels,
+)
 from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import statement, used_fields
@@ -216,22 +223,33 @@ def _compute(levels: Levels, count: int) -> list[str]:
     return block("""
         if (item_level == 1)
             $first
+        $second
         $next
         $stream
         else
             $last
     """,
         first=levels.call(FIRST, count), last=levels.call(LAST, count),
-        next=_otherwise("item_left", levels.call(NEXT, count)) if levels.rings.steps > 2 else [],
+        second=_called(levels, "item_level == 2 && item_left", SECOND, count),
+        next=_called(levels, "item_left", NEXT, count),
         stream=_streamed(levels) if levels.streaming and count == levels.rings.slices else [],
     )  # fmt: skip
+
+
+def _called(levels: Levels, test: str, kind: str, count: int) -> list[str]:
+    """C lines: a call of the function of a kind, if there are such levels."""
+    return _otherwise(test, levels.call(kind, count)) if kind in levels.kinds else []
 
 
 def _streamed(levels: Levels) -> list[str]:
     """C lines: the last level past the caches, where rows are long and start with whole lines."""
     lanes, last = levels.rings.lanes, levels.last
     whole = [f"item_last_{last} - item_start_{last} >= {2 * lanes}"]
-    whole += [f"{pitch} % {lanes} == 0" for pitch in levels.pitches[:last]]
+    both = 1 + bool(levels.follower)
+    whole += [f"{pitch} % {lanes} == 0" for pitch in levels.pitches[: both * last]]
+    if levels.follower:     # both are written past the caches
+        ends = (f"(ulong)({name}_new + start_{name})" for name in (levels.own, levels.follower))
+        whole.append(f"({' - '.join(ends)}) % sizeof(kgt_cells) == 0")
     return _otherwise(" && ".join(whole), levels.call(STREAM, levels.rings.slices))
 
 

@@ -47,7 +47,10 @@ class WavefrontParameters:
             (self.band, self.depth, self.height, self.segment),
         )[n_axes - 1]
 
-    def rings(self, reach: Offsets) -> Rings:
-        """Where the levels in between are kept, for stages of this `own_reach`."""
-        slices = self.slices if len(reach) > 1 else 1
-        return Rings(reach, self.steps_per_launch, self.lanes, slices, self.tile(len(reach)))
+    def rings(self, reach: Offsets, *, follows: bool = False) -> Rings:
+        """Where the levels in between are kept, for stages of this `own_reach`.
+
+        follows: whether a field follows the one that they compute.
+        """
+        slices, tile = self.slices if len(reach) > 1 else 1, self.tile(len(reach))
+        return Rings(reach, self.steps_per_launch, self.lanes, slices, tile, follows)

@@ -19,7 +19,7 @@ class Rings:
     """The rings of levels 1 to `steps` - 1 for tiles of at most `tile` cells per axis.
 
     In one dimension a level is one slice.  lanes: cells of a vector.  slices: how many are
-    computed side by side.
+    computed side by side.  follows: whether the level after the next one reads a level, too.
     """
 
     reach: Offsets
@@ -27,6 +27,7 @@ class Rings:
     lanes: int
     slices: int
     tile: tuple[int, ...]
+    follows: bool = False
 
     @property
     def slots(self) -> int:
@@ -35,7 +36,9 @@ class Rings:
         >>> Rings(((1, 2), (1, 1)), 4, 16, 4, (512, 1024)).slots
         7
         """
-        return self.slices + sum(self.reach[0]) if len(self.tile) > 1 else 1
+        low, high = self.reach[0]
+        most = max(low, high) if self.follows else low      # read above a slice: high more
+        return self.slices + most + high if len(self.tile) > 1 else 1
 
     def pitch(self, axis: int) -> int:
         """Elements per step on an axis; on axis 0, from slot to slot.

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.strategies.wavefront import behind
+from controllers.kgt.strategies.wavefront.levels import (
+    FIRST,
+    LAST,
+    STREAM,
+    Levels,
+    into_of,
+    source_of,
+)
 from controllers.kgt.text.c_lines import block, called, function
 from controllers.kgt.text.emitter import assignment, element
 from controllers.kgt.text.lanes import PREFETCH, WIDE, Lanes
@@ -20,10 +28,10 @@ INLINE = "static inline __attribute__((always_inline))"
 
 def functions(levels: Levels) -> list[str]:
     """C lines: all functions of the kernel that compute cells."""
-    kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
     several = levels.rings.slices
     texts = [_value(levels, source) for source in ("field", "ring")]
-    texts += [_slices(levels, kind, n) for kind in kinds for n in dict.fromkeys((several, 1))]
+    counts = dict.fromkeys((several, 1))
+    texts += [_slices(levels, kind, n) for kind in levels.kinds for n in counts]
     texts += [_slices(levels, STREAM, several)] if levels.streaming else []
     return [*_types_and_macros(levels), *(line for text in texts for line in ["", *text])]
 
@@ -43,7 +51,7 @@ def _types_and_macros(levels: Levels) -> list[str]:
         $slot
     """,
         wide=[WIDE], vector=Lanes(levels.rings.lanes).type(levels.cell), prefetch=PREFETCH,
-        itemsize=levels.program.itemsize(levels.stage.writes), slot=_slot(levels),
+        itemsize=levels.program.itemsize(levels.own), slot=_slot(levels),
     )  # fmt: skip
 
 
@@ -62,7 +70,7 @@ def _value(levels: Levels, source: str) -> list[str]:
     """C lines: the function that computes a vector of cells."""
     lanes = Lanes(levels.rings.lanes, clang=True)
     value = assignment(
-        "const kgt_cells item_value", levels.stage, levels.program.dtype_of(levels.stage),
+        "const kgt_cells item_value", levels.lead, levels.program.dtype_of(levels.stage),
         lambda read: _near(levels, source, read), lanes,
     )  # fmt: skip
     body = block("""
@@ -72,6 +80,7 @@ def _value(levels: Levels, source: str) -> list[str]:
     """, pitches=_constant_pitches(levels) if source == "ring" else [], value=value)
     kind = f"{levels.space(source)} const {levels.cell} *const"
     parameters = [*(f"{kind} {name}" for name in levels.sources), "const long item_at"]
+    parameters += ["const kgt_cells item_behind"] if levels.follower else []
     for field in levels.others:
         parameters.append(f"__global const {levels.cell} *const {field}")
     parameters += [*levels.given, *(f"const long {name}" for name in levels.value_pitches(source))]
@@ -81,6 +90,8 @@ def _value(levels: Levels, source: str) -> list[str]:
 
 def _near(levels: Levels, source: str, read: Read) -> str:
     """C text: a vector of cells around those that are computed."""
+    if read.field == levels.follower:
+        return "item_behind"
     if read.field != levels.own:
         return f"KGT_NEAR({element(read, read.field)})"
     number = read.offset[0] + levels.rings.reach[0][0] if levels.last else 0
@@ -99,27 +110,30 @@ def _constant_pitches(levels: Levels) -> list[str]:
 
 def _slices(levels: Levels, kind: str, count: int) -> list[str]:
     """C lines: the function that computes `count` slices of a level."""
-    source = "field" if kind == FIRST else "ring"
-    into = "field" if kind in (LAST, STREAM) else "ring"
-    row = _streamed(levels, count) if kind == STREAM else _row(levels, source, into, count)
+    source, into = source_of(kind), into_of(kind)
+    row = _streamed(levels, count) if kind == STREAM else _row(levels, kind, count)
     limits = [
         f"const long item_start_{axis}, const long item_last_{axis}" for axis in levels.slice_axes
     ]
-    body = [*_slice_pointers(levels, source, into, count), *rows_of(levels, "start", "last", row)]
+    pointers = [*_slice_pointers(levels, source, into, count)]
+    pointers += behind.pointers(levels, kind, count)
     parameters = parameters_of(
-        levels, source, into, levels.others, [*limits, *levels.given], levels.pitches
-    )
+        levels, source, into, levels.others, [*limits, *levels.given], levels.pitches,
+        behind.parameters(levels, kind),
+    )  # fmt: skip
+    body = [*pointers, *rows_of(levels, "start", "last", row)]
     return function(f"{INLINE} void kgt_{kind}_{count}", parameters, body)
 
 
 def parameters_of(
     levels: Levels, source: str, into: str, others: Sequence[str], limits: Sequence[str],
-    pitches: Sequence[str],
+    pitches: Sequence[str], more: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
     """C text of the parameters of a function that goes through slices."""
     return [
         f"{levels.space(source)} const {levels.cell} *const {levels.own}",
         f"{levels.space(into)} {levels.cell} *const {levels.own}_new",
+        *more,
         *(f"__global const {levels.cell} *const {field}" for field in others),
         *(["const long item_0"] if levels.last else []),
         *limits,
@@ -149,7 +163,7 @@ def _slice_pointers(levels: Levels, source: str, into: str, count: int) -> Itera
         yield f"{levels.space(into)} {levels.cell} *const at_new_{number} = {at};"
 
 
-def _row(levels: Levels, source: str, into: str, count: int) -> list[str]:
+def _row(levels: Levels, kind: str, count: int) -> list[str]:
     """C lines: one row of each slice, vector by vector."""
     return block("""
         $row_starts
@@ -163,9 +177,9 @@ def _row(levels: Levels, source: str, into: str, count: int) -> list[str]:
         }
     """,
         x=levels.last, lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
-        inner=_inside("group", levels), row_starts=_row_starts(levels, source, into),
-        prefetches=_prefetches(levels, count) if source == "field" else [],
-        vectors=_vectors(levels, source, into, count),
+        inner=_inside("group", levels), row_starts=_row_starts(levels, kind),
+        prefetches=_prefetches(levels, count) if kind == FIRST else [],
+        vectors=_vectors(levels, kind, count),
     )  # fmt: skip
 
 
@@ -186,6 +200,7 @@ def _prefetches(levels: Levels, count: int) -> list[str]:
         for number in range(1, count + 1)
     ]
     places = [f"{levels.in_row(at)} + item_{levels.last}" for at in slices]
+    places += behind.asked(levels, count)
     for field in levels.others if levels.asks else ():
         ahead = (f"{number} * {field}_pitch_0" for number in range(count, 2 * count))
         places += [f"row_{field} + item_{levels.last} + {step}" for step in ahead]
@@ -216,18 +231,18 @@ def _streamed(levels: Levels, count: int) -> list[str]:
     """,
         x=levels.last, lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
         two=2 * levels.rings.lanes, inner=_inside("item", levels),
-        row_starts=_row_starts(levels, "ring", "field"),
-        plain=[*_vectors(levels, "ring", "field", count)],
-        past=_vectors(levels, "ring", "field", count, streaming=True),
+        row_starts=_row_starts(levels, LAST),
+        plain=[*_vectors(levels, LAST, count)], past=_vectors(levels, STREAM, count),
     )  # fmt: skip
 
 
-def _row_starts(levels: Levels, source: str, into: str) -> list[str]:
+def _row_starts(levels: Levels, kind: str) -> list[str]:
     """C lines: where the row is in the slices, and how far it is from a whole line."""
     rows = [] if levels.last < 2 else block("""
         const long item_row = $read;
         const long item_row_new = $written;
-    """, read=_row_start(levels, source), written=_row_start(levels, into))
+    """, read=_row_start(levels, source_of(kind)), written=_row_start(levels, into_of(kind)))
+    rows += behind.rows(levels, kind)
     return block("""
         $rows
         $others
@@ -253,23 +268,24 @@ def _start_of_other(levels: Levels, field: str) -> str:
     return f"__global const {levels.cell} *const row_{field} = {' + '.join(terms)};"
 
 
-def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool = False
-) -> Iterator[str]:
+def _vectors(levels: Levels, kind: str, count: int) -> Iterator[str]:
     """C lines: compute a vector of each slice, then store them all."""
     sources, x = levels.sources, levels.last
+    source, into = source_of(kind), into_of(kind)
     for number in range(count):
         arguments = [f"at_{number + at}" for at in range(len(sources))]
         arguments.append(f"item_row + item_{x}" if x > 1 else f"item_{x}")
+        arguments += behind.argument(levels, kind, number)
         for field in levels.others:
             step = f" + {number} * {field}_pitch_0" if number else ""
             arguments.append(f"row_{field} + item_{x}{step}")
         arguments += [*levels.scalars, *levels.value_pitches(source)]
         head = f"const kgt_cells item_value_{number} = kgt_{source}_value"
         yield from called(head, arguments)
-    for number in range(count):
-        at = f"{levels.in_row(f'at_new_{number}', '_new')} + item_{x}"
-        value = f"item_value_{number}"
-        if streaming:
+    stored = {f"{levels.in_row(f'at_new_{n}', '_new')} + item_{x}": f"item_value_{n}"
+              for n in range(count)}  # fmt: skip
+    for at, value in (stored | behind.stored(levels, kind, count)).items():
+        if kind == STREAM:
             yield f"KGT_STREAM({value}, {at});"
         else:
             yield f"*({levels.space(into)} kgt_unaligned *)({at}) = {value};"
