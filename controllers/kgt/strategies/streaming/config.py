@@ -84,7 +84,8 @@ class StreamingConfig(StreamingParameters, Config):
         elif program.n_axes == 2 and max(map(sum, own_reach(stage))) > 2:
             config = replace(config, prefetch=prefetch)
         kept_words = _kept_words(program, stage, config)
-        limits = MAX_STEPS, KEPT_WORDS // kept_words, FLOPS // max(1, program.flops_per_cell)
+        flops = FLOPS * (1 + len(stage.follows))    # a launch moves as many bytes more
+        limits = MAX_STEPS, KEPT_WORDS // kept_words, flops // max(1, program.flops_per_cell)
         steps = max(2, min(limits) // 2 * 2)
         while steps > 2 and not _worthwhile(stage, replace(config, steps_per_launch=steps)):
             steps -= 2
