@@ -59,7 +59,7 @@ class Setting:
         """The plan of all ranks; needs no device."""
         combination = self.combination
         locations = [
-            Location(rank, controller, combination.zero_copy)
+            Location(rank, controller, combination.zero_copy, context=0)    # parts of a CPU
             for rank, controller, _ in product(
                 range(combination.ranks),
                 range(combination.controllers),
