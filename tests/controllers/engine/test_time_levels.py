@@ -50,7 +50,7 @@ def test_both_fields_have_the_bits_of_single_steps(rules: Any, way: dict[str, An
         {"places_per_controller": 2, "halo_width": 12, "steps_per_launch": 4},
         {"chunks": 5, "steps_per_launch": 3}, {"chunks": 4, "halo_width": 4, "steps_per_launch": 2},
     )
-], 7))  # fmt: skip
+], 11))  # fmt: skip
 def test_kernels_that_stream_have_these_bits(rules: Any, way: dict[str, Any]) -> None:
     options = {"devices": "cpu:0", "zero_copy": False, **way}
     plan = check_run(wave(rules=rules), (197, 109), (7, 6), **options)

@@ -78,7 +78,7 @@ def check(
 
 
 @pytest.mark.parametrize("late", [*LATE])
-@pytest.mark.parametrize("rule", sample(RULES, 2))
+@pytest.mark.parametrize("rule", sample(RULES, 4))
 @pytest.mark.parametrize("options", sample([
     {"chunks": 4}, {"chunks": 5, "slots": 1}, {"chunks": 3, "devices": "cpu/1,1"},
     {"chunks": 2, "devices": "cpu/1,1", "partition": "cyclic", "block": (5, 24)},
