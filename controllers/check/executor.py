@@ -159,7 +159,7 @@ class CheckedExecutor(OpenCLExecutor):
 
     def _address(self, tile: Tile) -> int:
         """Where a tile begins for kernels."""
-        program = build(self.context, "address", _ADDRESS)
+        program = build(self.context, "address", _ADDRESS, self.own_options)
         result = np.zeros(1, np.uint64)
         buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, result.nbytes)
         cl.Kernel(program, "address")(self.compute, (1,), None, tile.buffer, buffer)

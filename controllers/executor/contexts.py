@@ -14,11 +14,11 @@ import pyopencl as cl
 from controllers.device import Device
 from controllers.device.assignment import sub_devices
 
-_OF_PARTS: WeakValueDictionary[tuple[cl.Device, tuple[int, ...]], cl.Context]
-_OF_PARTS = WeakValueDictionary()   # by the whole and its division, while a part is open
-
-
 ASSERTS = "+Asserts"    # in the version of a PoCL that looks whether what it counts is right
+
+# By the whole and its division, while a part is open.
+_OF_PARTS: WeakValueDictionary[tuple[cl.Device, tuple[int, ...]], cl.Context]
+_OF_PARTS = WeakValueDictionary()
 
 
 def own_options(device: Device) -> tuple[str, ...]:

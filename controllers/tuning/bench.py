@@ -244,6 +244,6 @@ class Bench:
 
 
 def _comparer(executor: OpenCLExecutor, itemsize: int) -> Built:
-    options = [f"-DCELL={CELL_TYPES[itemsize]}"]
+    options = [f"-DCELL={CELL_TYPES[itemsize]}", *executor.own_options]
     program = build(executor.context, "count_unlike", fixed_source("count_unlike"), options)
     return Built("count_unlike", program, ())

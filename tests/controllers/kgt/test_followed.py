@@ -9,8 +9,8 @@ import pyopencl as cl
 import pytest
 from random_trees import random_tree
 from sample import cases
-from several_steps import Case, random_case
-from test_streaming import check, random_configuration
+from several_steps import random_case
+from test_streaming import case_of, check, random_configuration
 from test_wavefront import random_wavefront
 from time_levels import wave
 
@@ -62,20 +62,11 @@ def mirrored(rng: random.Random) -> Program:
     return followed(Program("p", fields, (stage,), renames={"before": "u"}))
 
 
-def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
-    rng = random.Random(f"followed {number}")
-    program = random_wave(rng)
-    config = random_configuration(rng, program, nvidia)
-    limit = (300, 40, 14, 9)[program.n_axes - 1]
-    extent = tuple(rng.randint(1, limit) for _ in range(program.n_axes))
-    return random_case(rng, program, config.steps_per_launch, extent, config.vector), config
-
-
 @pytest.mark.parametrize("number", cases(4, 60))
 def test_both_fields_have_the_bits_of_one_step_after_another(
     queue: cl.CommandQueue, number: int
 ) -> None:
-    case, config = case_of(number, "NVIDIA" in queue.device.vendor)
+    case, config = case_of(number, "NVIDIA" in queue.device.vendor, random_wave)
     check(queue, case, config)
 
 

@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -107,9 +107,11 @@ def launch(
     compiled(queue, *kernel.work_sizes(case.box.extent, True), *given)
 
 
-def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
+def case_of(
+    number: int, nvidia: bool, draw: Callable[[random.Random], Program] = random_floats
+) -> tuple[Case, StreamingConfig]:
     rng = random.Random(f"streaming {number}")
-    program = random_floats(rng)
+    program = draw(rng)
     config = random_configuration(rng, program, nvidia)
     limit = (300, 40, 14, 9)[program.n_axes - 1]
     extent = tuple(rng.randint(1, limit) for _ in range(program.n_axes))
