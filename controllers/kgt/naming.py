@@ -26,6 +26,7 @@ LOCALS = re.compile(
 def clashes(stage: Stage) -> dict[str, str]:
     """The fields of a stage that are called as a variable of kernels, and names to take instead.
 
+    >>> from controllers.program.node import Read
     >>> stage = Stage("s", {"next": Read("k", (0,)) + Read("u", (0,))}, ((0, 0),))
     >>> clashes(stage)
     {'k': 'f_k', 'next': 'f_next'}
