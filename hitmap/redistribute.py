@@ -85,10 +85,11 @@ class Redistribution:
         """Cells that change rank, and travel in messages."""
         return sum(move.box.n_cells for move in self.moves if move.ranks[0] != move.ranks[1])
 
-    def within(self, rank: int) -> tuple[Move, ...]:
-        """What `rank` does by itself: kept cells, and those that go from one of its places to
-        another."""
-        return tuple(move for move in (*self.kept, *self.moves) if move.ranks == (rank, rank))
+    def within(self, rank: int, *, kept: bool = True) -> tuple[Move, ...]:
+        """What `rank` does by itself: cells that go from one of its places to another, and kept
+        ones, unless these are left out."""
+        every = (*self.kept, *self.moves) if kept else self.moves
+        return tuple(move for move in every if move.ranks == (rank, rank))
 
     def apply(
         self,

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from controllers.balance.decision import Decider, Decision, Window
+from controllers.balance.decision import CostOf, Decider, Decision, Window
 from controllers.balance.watch import Watch
 from controllers.engine import Engine, RunLog
 from controllers.plan import Plan
@@ -40,25 +40,28 @@ _logger = logging.getLogger(__name__)
 class Terms:
     """Of what a balance is made.
 
-    devices: rank and number there of each.  least: cells that each keeps.  cost_s: what a move
-    probably takes on this rank.
+    devices: rank and number there of each.  least: cells that each keeps.  cost_s, here_s: what a
+    move probably takes on this rank, to new tiles and within the room of those that there are.
     """
 
     mode: Balance
     devices: Sequence[tuple[int, int]]
     least: float
     cost_s: float
+    here_s: float
 
 
 class Fields(Protocol):
     """The fields as they are divided now.
 
-    cells_of: what devices would get with shares, where cuts are possible.  keep_times: is told the
+    cells_of: what devices would get with shares, where cuts are possible.  has_room: whether their
+    tiles have room for that.  keep_times: is told the
     seconds of steps of all devices, by their cells, after the first window with any shares, as so
     few steps may be left, and once shares are settled.
     """
 
     def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
+    def has_room(self, shares: Sequence[float]) -> bool: ...
     def keep_times(self, seen: Sequence[Mapping[int, float]], *, settled: bool) -> None: ...
 
 
@@ -68,7 +71,8 @@ class Balancer:
     def __init__(self, terms: Terms, engine: Engine, comm: Communicator) -> None:
         self._terms, self._comm = terms, comm
         self._decider = Decider(len(terms.devices), terms.least, follows=terms.mode == "dynamic")
-        self._cost_s, self._spent_s = terms.cost_s, 0.0
+        self._costs = {False: terms.cost_s, True: terms.here_s}     # by whether tiles stay
+        self._spent_s, self._stays = 0.0, False
         self._first_s = self._last_s = 0.0
         self._history: list[Shares] = []
         self._pay = 0.0, 0.0    # what the next move gains and costs, as far as is known
@@ -109,13 +113,13 @@ class Balancer:
         """New shares, if the window is over and they pay within `n_left` steps.  Collective."""
         if self.over or self._n_launches < self._wanted:
             return None
-        everyone = self._comm.allgather((self._watch.times, self._cost_s))
+        everyone = self._comm.allgather((self._watch.times, self._costs))
         times = [everyone[rank][0].get(number, 0.0) for rank, number in self._terms.devices]
         if not self._is_enough(times):
             return None
         seconds = [one / self._per_launch for one in times]
-        cost_s = max(cost_s for _, cost_s in everyone)
-        window = Window(seconds, self._cells, n_left, cost_s)
+        cost_of = _cost_of([costs for _, costs in everyone], fields)
+        window = Window(seconds, self._cells, n_left, cost_of)
         settled = self._decider.settled
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
@@ -132,7 +136,8 @@ class Balancer:
         if not all(self._cells):
             return None
         seconds = [rate.seconds(n) for rate, n in zip(rates, self._cells, strict=True)]
-        window = Window(seconds, self._cells, n_left, max(self._comm.allgather(self._cost_s)))
+        cost_of = _cost_of(self._comm.allgather(self._costs), fields)
+        window = Window(seconds, self._cells, n_left, cost_of)
         found = self._decider.foreseen(rates, window, fields.cells_of)
         self._pay = found.gain_s, found.cost_s
         return found.shares
@@ -142,11 +147,13 @@ class Balancer:
         """In here the field is divided anew; it takes as long the next time."""
         start = time.perf_counter()
         yield
-        self._cost_s = time.perf_counter() - start
-        self._spent_s += self._cost_s
+        took_s = time.perf_counter() - start
+        self._costs[self._stays] = took_s
+        self._spent_s += took_s
 
-    def moved(self, engine: Engine) -> None:
-        """It was: `engine` runs the steps from now on."""
+    def moved(self, engine: Engine, *, stays: bool) -> None:
+        """It was: `engine` runs the steps from now on, perhaps on the same tiles."""
+        self._stays = stays
         self._attach(engine)
 
     def follow(self, engine: Engine) -> None:
@@ -207,6 +214,16 @@ class Balancer:
             "for %s: %s", step, duration(found.now_s), duration(found.new_s), window.n_left,
             duration(found.gain_s), duration(found.cost_s), found.why,
         )  # fmt: skip
+
+
+def _cost_of(everyone: Sequence[Mapping[bool, float]], fields: Fields) -> CostOf:
+    """What moves take on the slowest rank."""
+
+    def cost_of(shares: Sequence[float]) -> float:
+        stays = fields.has_room(shares)
+        return max(costs[stays] for costs in everyone)
+
+    return cost_of
 
 
 def cells_on(plan: Plan, devices: Sequence[tuple[int, int]]) -> list[int]:

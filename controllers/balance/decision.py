@@ -24,19 +24,21 @@ MOST_MOVES = 3      # until shares are settled
 
 # How many cells each device gets where the shares are these, cuts being where they can be.
 CellsOf = Callable[[Sequence[float]], Sequence[int]]
+# The seconds that a move to such shares takes.
+CostOf = Callable[[Sequence[float]], float]
 
 
 @dataclass(frozen=True)
 class Window:
     """What was seen of all devices: seconds of a step (a median), and the cells of each.
 
-    n_left: steps that such shares would still be used for.  cost_s: what a move takes.
+    n_left: steps that such shares would still be used for.
     """
 
     seconds: Sequence[float]
     cells: Sequence[int]
     n_left: int
-    cost_s: float
+    cost_of: CostOf
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,11 @@ class Decider:
         They are not taken for seen: alone a device may be faster than beside others.
         """
         shares, new_s = self._best(rates, window, cells_of)
-        now_s = max(window.seconds)
+        now_s, cost_s = max(window.seconds), window.cost_of(shares)
         gain_s = (now_s - new_s) * window.n_left
-        if new_s > (1 - DOUBT) * now_s or gain_s <= window.cost_s:
-            return self._stays(window, "a move would not pay", new_s)
-        return self._moves(shares, window, new_s)
+        if new_s > (1 - DOUBT) * now_s or gain_s <= cost_s:
+            return self._stays(window, "a move would not pay", new_s, cost_s)
+        return self._moves(shares, window, new_s, cost_s)
 
     def _is_other(self, window: Window, cells_of: CellsOf) -> bool:
         """Whether two windows have said that the settled shares are not right any more."""
@@ -128,17 +130,17 @@ class Decider:
 
     def _decided(self, window: Window, cells_of: CellsOf) -> Decision:
         shares, new_s = self._best(self.rates, window, cells_of)
-        now_s = max(window.seconds)
+        now_s, cost_s = max(window.seconds), window.cost_of(shares)
         if self.settled:
-            return self._stays(window, "settled", new_s)
+            return self._stays(window, "settled", new_s, cost_s)
         if new_s > (1 - WORTH) * now_s:
-            return self._settles(window, f"other shares would gain less than {WORTH:.0%}", new_s)
+            why = f"other shares would gain less than {WORTH:.0%}"
+            return self._settles(window, why, new_s, cost_s)
         if not self._moves_left:
-            return self._settles(window, f"{MOST_MOVES} moves were made", new_s)
-        gain_s = (now_s - new_s) * window.n_left
-        if gain_s <= window.cost_s:
-            return self._stays(window, "a move costs more than it would gain", new_s)
-        return self._moves(shares, window, new_s)
+            return self._settles(window, f"{MOST_MOVES} moves were made", new_s, cost_s)
+        if (now_s - new_s) * window.n_left <= cost_s:
+            return self._stays(window, "a move costs more than it would gain", new_s, cost_s)
+        return self._moves(shares, window, new_s, cost_s)
 
     def _best(
         self, rates: Sequence[Rate], window: Window, cells_of: CellsOf
@@ -149,18 +151,20 @@ class Decider:
         cells = cells_of(shares)
         return shares, max(rate.seconds(n) for rate, n in zip(rates, cells, strict=True))
 
-    def _moves(self, shares: tuple[float, ...], window: Window, new_s: float) -> Decision:
+    def _moves(
+        self, shares: tuple[float, ...], window: Window, new_s: float, cost_s: float
+    ) -> Decision:
         self._moves_left -= 1
         self.n_moves += 1
         now_s = max(window.seconds)
         gain_s = (now_s - new_s) * window.n_left
-        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
+        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, cost_s)
 
-    def _settles(self, window: Window, why: str, new_s: float) -> Decision:
+    def _settles(self, window: Window, why: str, new_s: float, cost_s: float) -> Decision:
         self.settled, self._usual = True, window.seconds
-        return self._stays(window, why, new_s)
+        return self._stays(window, why, new_s, cost_s)
 
-    def _stays(self, window: Window, why: str, new_s: float) -> Decision:
+    def _stays(self, window: Window, why: str, new_s: float, cost_s: float = 0.0) -> Decision:
         now_s = max(window.seconds)
         gain_s = max(0.0, now_s - new_s) * window.n_left
-        return Decision(None, why, now_s, new_s, gain_s, window.cost_s)
+        return Decision(None, why, now_s, new_s, gain_s, cost_s)

@@ -56,6 +56,18 @@ def fits(
     return all(comm.allgather(small and not _problems(plan, executors, old, on_same_tiles)))
 
 
+def fit_on_tiles(
+    plans: Sequence[Plan], executors: Mapping[int, Executor], comm: Communicator
+) -> bool:
+    """Whether engines of some plans fit beside what is there, on tiles of that.  Collective."""
+    fit = True
+    for executor in dict.fromkeys(executors[place] for place in plans[0].places):
+        places = [place for place in plans[0].places if executors[place] is executor]
+        needed = sum(nbytes_beside_tiles(one, executor, places) for one in plans)
+        fit = fit and executor.ledger.on_device + needed <= executor.ledger.cap_bytes
+    return all(comm.allgather(fit))
+
+
 def _problems(
     plan: Plan, executors: Mapping[int, Executor], old: Engine | None = None,
     on_same_tiles: Sequence[Plan] = (),

@@ -9,6 +9,7 @@ from typing import Any
 from controllers.placement.temporal import thickest
 from controllers.plan import ChunkPlan, PacedPlan, Plan, RepeatedRounds, RoundPlan
 from controllers.plan.rounds.paces import Steps, pace_of
+from controllers.plan.tile_boxes import TileBoxes
 from controllers.program.program import Program
 from controllers.settings.execution import Execution
 from controllers.settings.launches import MOST_WIDTH
@@ -78,17 +79,22 @@ def _plan_of_lengths(
     return plan
 
 
-def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
-    """The same plan with another halo width, and perhaps with the tiles of a wider one."""
-    if width == plan.halo_width:
+def replanned(
+    plan: Plan, width: int | None, tiles_of: TileBoxes | None = None, layout: Layout | None = None,
+) -> Plan:  # fmt: skip
+    """The same plan with another halo width, or layout, and perhaps on the tiles of another one.
+
+    None as `plan_of_width` has it.
+    """
+    if width == plan.halo_width and layout is None:
         return plan
-    if isinstance(plan, ChunkPlan):
+    if isinstance(plan, ChunkPlan) and width is not None:
         return replanned_pass(plan, width)
     return plan_of_width(
-        width, plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
+        width, plan.program, layout or plan.layout, plan.periodic, plan.locations, way=plan.way,
         only_rank=plan.only_rank, in_place=plan.in_place, halo_capacity=plan.halo_capacity,
-        steps_per_launch=plan.lengths or plan.steps_per_launch, host_tasks=plan.host_tasks,
-        tiles_of=tiles_of,
+        room=plan.room, steps_per_launch=plan.lengths or plan.steps_per_launch,
+        host_tasks=plan.host_tasks, tiles_of=tiles_of,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,67 @@ from controllers.device.event import Command
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
+from controllers.placement.halo_width import replanned
+from controllers.placement.temporal import suits
 from controllers.placement.turns import nbytes_of, nbytes_to_be, newest_tiles, waiting
-from controllers.plan import Plan, TileKey
+from controllers.plan import ChunkPlan, Location, Plan, TileKey
 from hitmap.comm import Communicator
+from hitmap.layout import Layout
 from hitmap.redistribute import Move, Redistribution
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, consecutive
 
 _logger = logging.getLogger(__name__)
 CHUNK_CELLS = 1 << 24   # what passes through the host at once
+ROOM = 16               # the part of what a band has on the average that may be added to it
+
+
+def room_to_move(layout: Layout) -> int:
+    """Rows that tiles of a layout have, below and above, for cuts along axis 0 to move.
+
+    None where rows are cells: kernels want these where they lie by now.
+    """
+    n_cuts = len({box.lower[0] for box in layout.owned if not box.empty})
+    return layout.domain.extent[0] // n_cuts // ROOM if layout.domain.n_axes > 1 < n_cuts else 0
+
+
+def plan_within(
+    plan: Plan, layout: Layout, locations: Sequence[Location], width: int | None
+) -> Plan | None:
+    """The plan of another layout of the same places on the same tiles; None without room for it.
+
+    width: steps between two exchanges, where they are not those of a launch.  The same on all
+    ranks.
+    """
+    root = plan.root
+    if isinstance(plan, ChunkPlan) or plan.locations != tuple(locations):
+        return None
+    if not plan.reaches(layout):
+        return None
+    assert isinstance(root, Plan), "what an engine has run"
+    found = replanned(root, width, root, layout)
+    return found if root.holds(found) and suits(found) else None
+
+
+def shift(moves: Redistribution, old: Engine, new: Engine, comm: Communicator) -> None:
+    """Go on with `new`, on the tiles of `old`: cells that change their place go there.  Collective.
+    """
+    before = newest_tiles(old)
+    new.take_over(old)
+    after = newest_tiles(new)
+    for field, tiles in after.items():
+        moved = _moves_of(field, moves, old.plan, new.plan)
+        dtype = np.dtype(new.plan.program.dtypes[field])
+        executors = old.executors, new.executors
+        _Relocation(moved, (before[field], tiles), executors, kept=False).run(comm, dtype)
+        copies = [
+            _copied(new.executors[move.target], tiles[move.target], tile, move.box)
+            for move in moved.moves if move.target in tiles
+            for tile in new.to_set(field, move.target)[1:]
+        ]
+        for executor in _devices(new):
+            executor.wait(keep=copies)
+    _tell(new, ", on the same tiles")
 
 
 def relocate(moves: Redistribution, old: Engine, new: Engine, comm: Communicator) -> None:
@@ -78,8 +130,12 @@ def go_on(old: Engine, new: Engine) -> None:
         executor.wait()
     new.loaded(old.n_steps)
     new.numbers.go_on_from(old.numbers)
+    _tell(new)
+
+
+def _tell(new: Engine, how: str = "") -> None:
     program, n_places = new.plan.program, len(new.plan.layout.owned)
-    _logger.info("%s: the field is divided anew, places: %d", program.name, n_places)
+    _logger.info("%s: the field is divided anew, places: %d%s", program.name, n_places, how)
 
 
 def _moves_of(field: str, moves: Redistribution, old: Plan, new: Plan) -> Redistribution:
@@ -144,14 +200,17 @@ class _Relocation:
         moves: Redistribution,
         tiles: tuple[Mapping[int, Tile], Mapping[int, Tile]],
         executors: tuple[Mapping[int, Executor], Mapping[int, Executor]],
+        *,
+        kept: bool = True,
     ) -> None:
-        self._moves = moves
+        """kept: whether cells that stay at their place have to be copied."""
+        self._moves, self._kept = moves, kept
         self._tiles = tiles
         self._executors = executors
         self._copies: list[Command] = []    # they hold the memory that they work on
 
     def run(self, comm: Communicator, dtype: np.dtype[Any]) -> None:
-        for move in self._moves.within(comm.rank):
+        for move in self._moves.within(comm.rank, kept=self._kept):
             self._move(move)
         most = CHUNK_CELLS * dtype.itemsize
         self._moves.exchange(comm, dtype, self._read, self._write, message_nbytes=most)

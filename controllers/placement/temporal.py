@@ -21,6 +21,7 @@ from controllers.plan.rounds.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine, without_folds
 from controllers.program.sweep import Sweep
+from controllers.settings.division import Division
 from controllers.settings.launches import check_steps
 from hitmap.argument import short
 from hitmap.comm import Communicator
@@ -67,7 +68,7 @@ def plan_with_steps(
     n_usual = usual(single) if usual is not None else _usual_steps(single)
     for n_steps in _candidates(single, n_usual, width):
         plan = make(n_steps)
-        if fits(plan) and all(_suits(plan, *launched) for launched in _boxes(plan)):
+        if fits(plan) and suits(plan):
             return plan
     return single
 
@@ -175,6 +176,34 @@ def thickest(program: Program, layout: Layout, periodic: Sequence[bool]) -> int:
         if r and (wraps or n < whole)
     ]
     return min(limits, default=max(layout.domain.extent))
+
+
+def thinnest(plan: Plan) -> tuple[int, ...]:
+    """Cells that a place has along each axis that is cut, at least, for halos not to be thick."""
+    reach = (low + high for low, high in plan.program.reach)
+    return tuple(max(1, THICK * along * plan.steps_per_launch) for along in reach)
+
+
+def is_thick(layout: Layout, plan: Plan) -> bool:
+    """Whether all places have as many cells along each axis that is cut."""
+    axes = [*zip(thinnest(plan), layout.domain.extent)]
+    return all(
+        n >= least or n == whole
+        for box in layout.owned if not box.empty
+        for n, (least, whole) in zip(box.extent, axes)
+    )  # fmt: skip
+
+
+def least_cells(plan: Plan, division: Division) -> float:
+    """Cells that a device keeps for its bands to be thick enough; blocks may need more."""
+    domain = plan.layout.domain
+    rows = thinnest(plan)[0] * division.places_per_controller
+    return rows * domain.n_cells / max(1, domain.extent[0])
+
+
+def suits(plan: Plan) -> bool:
+    """Whether all devices have kernels for the launches of several steps of a plan."""
+    return all(_suits(plan, *launched) for launched in _boxes(plan))
 
 
 def _boxes(plan: Plan) -> Iterator[tuple[str, Sweep, Placed]]:

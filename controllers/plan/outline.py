@@ -6,15 +6,14 @@ It is cheap, also for thousands of places.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 
 from controllers.plan.bundle import Bundle, bundles
 from controllers.plan.cadence import Cadence
-from controllers.plan.field_layouts import alike
-from controllers.plan.halos import Halos
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, launch_nbytes, pays
+from controllers.plan.tile_boxes import TileBoxes
 from controllers.plan.way import ExchangeWay
 from controllers.program.following import as_launched
 from controllers.program.liveness import Liveness, is_near
@@ -28,14 +27,13 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 
-class Outline(Cadence, Halos):
+class Outline(Cadence, TileBoxes):
     """A program on places: where its versions lie, what is launched and what is sent.
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
-    `places`.  `halo_capacity`, cells below and above per axis, is the least halo that is allocated,
-    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.  way: how
-    halos are exchanged; without it `overlap` alone says that.  tiles_of: the outline with whose
-    tiles this one does, too; its halos are as wide at the least.
+    `places`.  halo_capacity, room, tiles_of: as `TileBoxes` has them.  `host_tasks` end each step.
+    in_place: as `Liveness` has it.  way: how halos are exchanged; without it `overlap` alone says
+    that.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
 
@@ -50,10 +48,11 @@ class Outline(Cadence, Halos):
         only_rank: int | None = None,
         steps_per_launch: int = 1,
         halo_capacity: Sequence[tuple[int, int]] = (),
+        room: int = 0,
         host_tasks: Sequence[HostTask] = (),
         in_place: bool = True,
         way: ExchangeWay | None = None,
-        tiles_of: Outline | None = None,
+        tiles_of: TileBoxes | None = None,
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
@@ -66,7 +65,7 @@ class Outline(Cadence, Halos):
         self.locations = tuple(locations)
         self.way = ExchangeWay(overlap) if way is None else way
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
-        self.only_rank, self.tiles_of = only_rank, tiles_of
+        self.only_rank, self.tiles_of, self.room = only_rank, tiles_of, room
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
         self.launch_nbytes = launch_nbytes(self.locations)
         self.schedule = lowered(
@@ -142,44 +141,6 @@ class Outline(Cadence, Halos):
         buffers = range(self.liveness.n_buffers[field])
         return (newest, *(TileKey(field, n, place) for n in buffers if n != newest.buffer))
 
-    def geometry(self, field: str, place: int) -> Geometry:
-        """How the tiles of `field` at `place` lie in memory: owned cells and halo.
-
-        In host memory without padding, so that rows are one message; in a device's with rows
-        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there, and all
-        fields `alike`.
-        """
-        if self.tiles_of is not None:
-            return self.tiles_of.geometry(field, place)
-        owned, full = self.owned(field, place), self.full(field, place)
-        if not owned.empty:
-            low, high = zip(*self.halo_capacity)
-            full = full.hull(owned.grow(low, high))
-        if self.locations[place].shares_host:
-            return Geometry.dense(full)
-        every = [self.full(each, place) for each in self.patterns]
-        return Geometry.padded(alike(full, every, self.layout.owned[place].lower[-1]))
-
-    def lies(self, key: TileKey) -> Geometry:
-        """How the cells of a tile lie in memory."""
-        return self.geometry(key.field, key.place)
-
-    def full(self, field: str, place: int) -> Shape:
-        """The hull of the cells of `field` that a place owns, receives, or computes around them.
-
-        And of the boxes of launches that read it: kernels count from the first cell of these.
-        """
-        pools, own = self.liveness.pools, self.layout_of(field)
-        if self.program.field(field).boundary.extent:
-            return self.patterns[field].full(place)
-        boxes = (
-            self.updated(sweep, place)
-            for sweep in self.sweeps
-            if (sweep.is_temporary or self.layout_of(sweep.stage.home) is not own)
-            and any(pools[f] == pools[field] for f in sweep.fields)
-        )
-        return reduce(Shape.hull, boxes, self.patterns[field].full(place))
-
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
         bundle = self.bundles[staging.bundle]
@@ -216,10 +177,6 @@ class Outline(Cadence, Halos):
             tuple(version for version, last in after.items() if last == number)
             for number in range(len(self.sweeps))
         )
-
-    def updated(self, sweep: Sweep, place: int) -> Shape:
-        """The cells that `sweep` computes at `place`."""
-        return sweep.of_place(self.owned(sweep.stage.home, place))
 
     def computed(self, number: int, phase: int, place: int) -> Shape:
         """The cells that a sweep computes at a place in a step of the period."""

@@ -95,9 +95,18 @@ class Plan(Outline):
         other.way = way
         return other._anew("bundles", "settled")
 
+    def with_room(self, room: int) -> Plan:
+        """The same plan on tiles that have so much room.  Its operations know nothing of that."""
+        other = copy(self)
+        other.room = room
+        return other._without("memories", "_memories", "parts")
+
     def _anew(self, *also: str) -> Plan:
         """Forget what was recorded."""
-        for name in (*_RECORDED, *also):
+        return self._without(*_RECORDED, *also)
+
+    def _without(self, *names: str) -> Plan:
+        for name in names:
             self.__dict__.pop(name, None)
         return self
 

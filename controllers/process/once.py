@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 
 class _Once(threading.local):
-    """seconds: that this thread has spent on such things so far."""
+    """seconds: that this thread has spent on such things so far; memory_s: on new memory."""
 
-    seconds = 0.0
+    seconds = memory_s = 0.0
     spends = False
 
 
@@ -35,11 +35,22 @@ def done_once() -> Iterator[None]:
             _once.seconds += time.perf_counter() - start_s
 
 
+@contextmanager
+def done_for_memory() -> Iterator[None]:
+    """What is done in here is done again for new memory alone."""
+    start = Start.now()
+    try:
+        yield
+    finally:
+        _once.memory_s += start.took().again_s
+
+
 class Took(NamedTuple):
-    """Seconds, and how many of them it would take again."""
+    """Seconds, how many of them it would take again, and how many on the same memory."""
 
     seconds: float
     again_s: float
+    here_s: float
 
 
 class Start(NamedTuple):
@@ -55,13 +66,15 @@ class Start(NamedTuple):
 
     at_s: float
     once_s: float
+    memory_s: float
 
     @classmethod
     def now(cls) -> Start:
         """Of what begins here."""
-        return cls(time.perf_counter(), _once.seconds)
+        return cls(time.perf_counter(), _once.seconds, _once.memory_s)
 
     def took(self) -> Took:
         """Until now."""
         seconds = time.perf_counter() - self.at_s
-        return Took(seconds, seconds - (_once.seconds - self.once_s))
+        again_s = seconds - (_once.seconds - self.once_s)
+        return Took(seconds, again_s, again_s - (_once.memory_s - self.memory_s))

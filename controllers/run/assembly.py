@@ -6,21 +6,17 @@ fields change places between planning and binding where old and new do not fit i
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controllers import tuning
 from controllers.balance.first import First, first_division
-from controllers.balance.remembered import AT_FIRST, SETTLED, Remembered
+from controllers.balance.remembered import AT_FIRST, SETTLED
 from controllers.calls.watchdog import Watched
 from controllers.engine import Engine
 from controllers.engine.relay import Relay
-from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
-from controllers.kernel.user_kernel import with_domain
-from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
-from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.capacity import check_capacity, fit_on_tiles, fits
 from controllers.placement.halo_width import (
     fixed_width,
     plan_of_width,
@@ -31,12 +27,11 @@ from controllers.placement.halo_width import (
 from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import check_boxes, in_place, overlap_for
 from controllers.placement.placement import (
-    Controllers,
     Placement,
-    open_controllers,
 )
 from controllers.placement.places import divide
-from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
+from controllers.placement.relocation import plan_within, room_to_move
+from controllers.placement.temporal import agreed_steps, is_thick, plan_with_steps
 from controllers.plan import Plan, TileKey
 from controllers.plan.rounds.paces import Steps
 from controllers.process.once import Start, Took
@@ -44,35 +39,12 @@ from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.bound import relay_of
 from controllers.run.chunking import Chunking
+from controllers.run.terms import Terms, agree, keep_times
 from controllers.settings.division import Division
-from controllers.settings.domain import domain_of
-from controllers.settings.execution import Execution
 from controllers.settings.request import Request
 from controllers.tuning.sizes import Size
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
-from hitmap.shape import Shape
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What all ranks have agreed on, and the controllers that were opened for it."""
-
-    program: Program
-    domain: Shape
-    kernel: KernelChoice
-    execution: Execution
-    controllers: Controllers
-
-    @property
-    def planned(self) -> Program:
-        """The program as it is planned, perhaps with temporary fields."""
-        return self.controllers.program
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether every access is watched."""
-        return self.execution.checked != "off"
 
 
 @dataclass(frozen=True)
@@ -105,6 +77,10 @@ class Assembly:
             found[where.rank, where.controller] += box.n_cells
         return [*found.values()]
 
+    def has_room(self, shares: Sequence[float]) -> bool:
+        """Whether tiles have room for such shares."""
+        return self.engine.plan.reaches(self.divided(shares)[1])
+
     def keep_times(self, seen: Sequence[Mapping[int, float]], *, settled: bool) -> None:
         """Remember, for later runs, how long steps took, those of this rank's devices here."""
         keep_times(self.terms, seen, SETTLED if settled else AT_FIRST)
@@ -135,7 +111,7 @@ class Draft:
 
     plan: with the widest halo.  widths: that of the first steps, and those that others may have.
     fits_beside: where fields are divided anew, all of it fits in memory beside what they are in.
-    start: when that was begun with.
+    start: when that was begun with.  on: the engine on whose tiles the fields stay.
     """
 
     terms: Terms
@@ -147,11 +123,13 @@ class Draft:
     fits_beside: bool
     start: Start
     chunking: Chunking | None = None
+    on: Engine | None = None
 
     def assembled(
         self, messages: Communicator, watched: Watched, tiles: Mapping[TileKey, Tile] | None = None
     ) -> Assembly:
         """Ready to step; `tiles` are those that hold fields already.  Collective."""
+        tiles = tiles if self.on is None else self.on.tiles
         if tiles is None and self.chunking is not None:
             tiles = self.chunking.images(self.plan, self.placement)
         relay = relay_of(
@@ -179,22 +157,50 @@ def drafted(
         terms.controllers, terms.planned, terms.domain, begun.division,
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
+    stays = None if old is None else _on_tiles(old, layout, placement, terms, comm)
+    if stays is not None:
+        return Draft(terms, layout, placement, *stays, begun, True, start, on=old)
+    balances = begun.mode != "off"
     try:
         if terms.execution.n_chunks is not None and old is None:
             return _in_chunks(terms, layout, placement, comm, begun, start)
-        plan, fits_beside = plan_on(layout, placement, terms, comm, old)
+        plan, fits_beside = plan_on(layout, placement, terms, comm, old, balances=balances)
     except MemoryCapError as error:     # on all ranks
         if old is not None or any(where.shares_host for where in placement.locations):
             raise
         return _in_chunks(terms, layout, placement, comm, begun, start, error)
-    widths: tuple[int, ...] = (plan.halo_width,)
-    if terms.execution.halo_width_search is not None:
-        homes, largest = placement.executors, terms.controllers.largest_bytes
-        widths = widths_to_try(
-            plan, lambda wide, others: fits(wide, homes, largest, comm, old, others)
-        )
+    homes, largest = placement.executors, terms.controllers.largest_bytes
+    widths = _widths(
+        plan, terms, lambda wide, others: fits(wide, homes, largest, comm, old, others)
+    )
     wide = replanned(plan, widths[-1])
     return Draft(terms, layout, placement, wide, widths, begun, fits_beside, start)
+
+
+def _on_tiles(
+    old: Engine, layout: Layout, placement: Placement, terms: Terms, comm: Communicator
+) -> tuple[Plan, tuple[int, ...]] | None:
+    """The plan and the widths on the tiles of `old`, where they have room; else None.  Collective.
+    """
+    first = plan_within(old.plan, layout, placement.locations, fixed_width(terms.execution))
+    if terms.is_checked or first is None:
+        return None
+    homes, wide = placement.executors, first.root
+
+    def fits_there(plan: Plan, others: Sequence[Plan]) -> bool:
+        return wide.holds(plan) and fit_on_tiles([plan, *others], homes, comm)
+
+    widths = _widths(first, terms, fits_there)
+    plan = replanned(first, widths[-1], first.tiles_of)
+    return (plan, widths) if fits_there(plan, ()) else None
+
+
+def _widths(
+    plan: Plan, terms: Terms, fits: Callable[[Plan, Sequence[Plan]], bool]
+) -> tuple[int, ...]:
+    """That of the plan, and those that are to be tried."""
+    searches = terms.execution.halo_width_search is not None
+    return widths_to_try(plan, fits) if searches else (plan.halo_width,)
 
 
 def _in_chunks(
@@ -213,59 +219,14 @@ def _in_chunks(
     return Draft(terms, layout, placement, wide, widths, begun, False, start, chunking)
 
 
-def keep_times(terms: Terms, seen: Sequence[Mapping[int, float]], how: str) -> None:
-    """Remember how long steps took on all devices of these terms, those of this rank here."""
-    controllers = terms.controllers
-    for where, times in zip(controllers.locations, seen, strict=True):
-        if where.rank == controllers.rank and times:
-            device = controllers.executors[where.controller].device
-            Remembered(device, terms.program, terms.domain).store(times, how)
-
-
-def thinnest(plan: Plan) -> tuple[int, ...]:
-    """Cells that a place has along each axis that is cut, at least, for halos not to be thick."""
-    reach = (low + high for low, high in plan.program.reach)
-    return tuple(max(1, THICK * along * plan.steps_per_launch) for along in reach)
-
-
-def is_thick(layout: Layout, plan: Plan) -> bool:
-    """Whether all places have as many cells along each axis that is cut."""
-    axes = [*zip(thinnest(plan), layout.domain.extent)]
-    return all(
-        n >= least or n == whole
-        for box in layout.owned if not box.empty
-        for n, (least, whole) in zip(box.extent, axes)
-    )  # fmt: skip
-
-
-def least_cells(plan: Plan, division: Division) -> float:
-    """Cells that a device keeps for its bands to be thick enough; blocks may need more."""
-    domain = plan.layout.domain
-    rows = thinnest(plan)[0] * division.places_per_controller
-    return rows * domain.n_cells / max(1, domain.extent[0])
-
-
-def agree(request: Request, comm: Communicator) -> Terms:
-    """The program with its arithmetic, its kernels, and the devices of all ranks, opened."""
-    execution = request.execution
-    program = request.program.with_math(execution.math)
-    domain = domain_of(program, request.sizes)
-    kernel = agreed_kernel(comm, execution.kernel)
-    check_math(execution.math, kernel, checked=execution.checked != "off")
-    if execution.tune:
-        tuning.check_tuning(execution.tune, kernel, program, execution.checked)
-    own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
-    controllers = open_controllers(comm, program, execution, kernel=own)
-    return Terms(program, domain, kernel, execution, controllers)
-
-
 def plan_on(
     layout: Layout, placement: Placement, terms: Terms, comm: Communicator,
-    old: Engine | None = None,
+    old: Engine | None = None, *, balances: bool = False,
 ) -> tuple[Plan, bool]:  # fmt: skip
     """This rank's part of the plan; refused where it does not fit in memory.
 
-    old: the engine whose fields it will have; whether it fits beside that, too.
+    old: the engine whose fields it will have; whether it fits beside that, too.  balances: tiles
+    have room for cuts to move, where there is memory for it beside all that is there.
     """
     if terms.is_checked:    # what watches accesses is in memory, too, and fills tiles with junk
         old = None
@@ -277,7 +238,7 @@ def plan_on(
             width, terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps, in_place=in_place(terms.kernel, kinds),
-            halo_capacity=_room(terms.planned),
+            halo_capacity=_for_arrays(terms.planned),
         )  # fmt: skip
 
     largest_bytes = terms.controllers.largest_bytes
@@ -286,12 +247,17 @@ def plan_on(
         width=width, usual=lambda plan: agreed_steps(plan, placement.executors, comm),
         fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm, old),
     )  # fmt: skip
+    room = room_to_move(layout) if balances else 0
+    if room:
+        roomy = plan.with_room(room)
+        if fits(roomy, placement.executors, largest_bytes, comm):
+            plan = roomy
     fits_beside = check_capacity(plan, placement.executors, comm, old)
     check_boxes(terms.kernel, plan, placement.executors, comm)
     return plan, fits_beside
 
 
-def _room(program: Program) -> tuple[tuple[int, int], ...]:
+def _for_arrays(program: Program) -> tuple[tuple[int, int], ...]:
     """Halos for array expressions, of fields without steps that would need some."""
     alone = all(isinstance(stage, Idle) for stage in program.stages)
     return ((1, 1),) * program.n_axes if alone else ()

@@ -21,21 +21,15 @@ from controllers.kernel.build import BuildError
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.link_trial import links_of
 from controllers.placement.placement import Controllers
-from controllers.placement.relocation import go_on, relocate, relocate_in_turns
+from controllers.placement.relocation import go_on, relocate, relocate_in_turns, shift
+from controllers.placement.temporal import least_cells
 from controllers.plan.rate import Rate
 from controllers.report.timings import Timings
-from controllers.run.assembly import (
-    Assembly,
-    Draft,
-    Terms,
-    agree,
-    drafted,
-    keep_times,
-    least_cells,
-)
+from controllers.run.assembly import Assembly, Draft, drafted
 from controllers.run.choice import Choice
 from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
+from controllers.run.terms import Terms, agree, keep_times
 from controllers.run.ways import Ways
 from controllers.run.widened import Widened
 from controllers.settings.request import Request
@@ -86,7 +80,7 @@ class Balanced(Widened):
                 _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
             return None
         least = least_cells(now.engine.plan, now.begun.division)
-        terms = BalanceTerms(now.begun.mode, now.devices, least, now.took.again_s)
+        terms = BalanceTerms(now.begun.mode, now.devices, least, now.took.again_s, now.took.here_s)
         return Balancer(terms, now.engine, self.comm)
 
     def _calibrate_choice(self, choice: Choice, ahead: Ahead) -> None:
@@ -236,7 +230,7 @@ class Balanced(Widened):
                 self._divide(request, draft)
                 if found is not None and found.over and found.width in self._assembly.relay.widths:
                     self._chooser = found       # which is no matter of shares
-                self._balancer.moved(self._assembly.engine)
+                self._balancer.moved(self._assembly.engine, stays=draft.on is not None)
         self.calls.go_on()
 
     def _drafted(self, request: Request, terms: Terms | None = None) -> Draft:
@@ -252,7 +246,7 @@ class Balanced(Widened):
         if draft.fits_beside:
             new = draft.assembled(self._messages, self._watched)
             self._arrays.moves()
-            relocate(moves, old.engine, new.engine, self.comm)
+            (relocate if draft.on is None else shift)(moves, old.engine, new.engine, self.comm)
             old.relay.close(old.engine)
         else:
             self._arrays.moves()

@@ -13,6 +13,7 @@ from controllers.memory.tile import Tile
 from controllers.placement.halo_width import replanned, replanned_pass
 from controllers.placement.placement import Placement, failing_together
 from controllers.plan import ChunkPlan, Plan, TileKey
+from controllers.process.once import done_for_memory
 from controllers.settings.execution import Execution
 from controllers.tuning.settling import settle
 from hitmap.comm import Communicator
@@ -68,6 +69,7 @@ def bind(
 def warm(engine: Engine, placement: Placement, execution: Execution) -> None:
     """Every kernel launched and all memory touched, so that steps cost what they always will."""
     if execution.checked == "off":    # a checked engine wants cells that have been set
-        labelled(placement.first_launches, engine.warm)()
+        with done_for_memory():
+            labelled(placement.first_launches, engine.warm)()
         if not engine.plan.parts and not isinstance(engine, ChunkEngine):
             settle(engine)

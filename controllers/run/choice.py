@@ -18,7 +18,7 @@ from controllers.links.link import Links
 from controllers.placement.own_kernel import as_planned
 from controllers.plan.rate import Rate
 from controllers.report.choice_report import ChoiceLine, ChoiceReport, together
-from controllers.run.assembly import Terms
+from controllers.run.terms import Terms
 from controllers.tuning.widths import LOST
 from hitmap.comm import Communicator
 

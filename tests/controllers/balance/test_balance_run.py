@@ -153,9 +153,24 @@ def test_runs_that_are_too_short_for_a_move_tell_later_ones(
     for rows in (48, 72):
         with computation("swift", "slow") as run:
             assert run._balancer is not None
-            run._balancer._cost_s = 1e9
+            run._balancer._costs = {False: 1e9, True: 1e9}
             run.run(60)
             assert run.layout.owned[0].extent[0] == pytest.approx(rows, abs=2)
+
+
+@pytest.mark.parametrize(("costs", "rows"), [
+    ({False: 1e9, True: 0.0}, 51), ({False: 0.0, True: 1e9}, 48),
+])  # fmt: skip
+def test_what_a_move_within_the_room_of_tiles_takes_counts_for_that(
+    costs: dict[bool, float], rows: int
+) -> None:
+    timed_devices({"swift": 1e-3, "slow": 51e-3 / 45})      # 3 rows of 48 are the room
+    with computation("swift", "slow", weights=[1, 1], balance="start") as run:
+        assert run._balancer is not None
+        run._balancer._costs = costs
+        run.run(60)
+        assert run.layout.owned[0].extent[0] == rows and right(run)
+        assert (run.plan.tiles_of is not None) == (rows == 51)
 
 
 def test_runs_that_end_after_a_move_tell_later_ones(

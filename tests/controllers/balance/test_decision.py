@@ -35,7 +35,7 @@ class Machine:
 
     def window(self, cells: Sequence[int], n_left: int = 10**6, cost_s: float = 0.1) -> Window:
         return Window([self._median(s, n) for s, n in zip(self.rates, cells)],
-                      cells, n_left, cost_s)  # fmt: skip
+                      cells, n_left, lambda shares: cost_s)  # fmt: skip
 
     def _median(self, speed: Rate, cells: int) -> float:
         return median(
@@ -126,12 +126,23 @@ def test_a_device_that_becomes_slower_is_noticed_within_five_windows(seed: int) 
     assert machine.seconds(cells) <= machine.optimum / 0.95 + grain
 
 
+def test_a_move_for_which_tiles_have_room_pays_for_less() -> None:
+    """As one to other tiles it would not."""
+    machine = Machine([Rate(0, 1e-9), Rate(0, 1.1e-9)])
+    cells = machine.cells_of([1, 1])
+    times = machine.window(cells).seconds
+    near = Window(times, cells, 1000, lambda shares: 0.05 if shares[0] < 0.53 else 0.2)
+    found = Decider(2, 0).decide(near, machine.cells_of)
+    assert found.shares == pytest.approx((0.524, 0.476), abs=1e-3)
+    assert 0.05 == found.cost_s < found.gain_s < 0.2
+
+
 def test_one_odd_window_moves_nothing_once_shares_are_settled() -> None:
     machine = Machine([Rate(0, 1e-9)] * 2)
     decider, cells = Decider(2, 0, follows=True), machine.cells_of([1, 1])
     for window in range(20):
         times = machine.window(cells)
-        odd = Window([3 * times.seconds[0], times.seconds[1]], cells, 10**6, 0.1)
+        odd = Window([3 * times.seconds[0], times.seconds[1]], cells, 10**6, lambda shares: 0.1)
         given = odd if window % 2 else times
         assert decider.decide(given, machine.cells_of).shares is None
 
@@ -166,7 +177,8 @@ def test_what_is_foreseen_is_not_taken_for_seen() -> None:
     machine = Machine([Rate(0, 2e-9), Rate(0, 6e-9)])
     alone = [Rate(0, 1e-9), Rate(0, 3e-9)]
     decider, cells = Decider(2, 0), machine.cells_of([1, 1])
-    before = Window([rate.seconds(n) for rate, n in zip(alone, cells)], cells, 10**6, 0.1)
+    seconds = [rate.seconds(n) for rate, n in zip(alone, cells)]
+    before = Window(seconds, cells, 10**6, lambda shares: 0.1)
     found = decider.foreseen(alone, before, machine.cells_of)
     assert found.shares == pytest.approx((0.75, 0.25)) and not decider.settled
     cells = machine.cells_of(found.shares)

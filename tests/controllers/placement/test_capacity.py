@@ -279,20 +279,21 @@ def test_the_places_of_a_device_count_together_and_other_devices_by_themselves()
 
 
 def test_a_refused_redistribution_leaves_the_computation_as_it_is() -> None:
-    need = 2 * 4 * 513 * 256 + 2 * IN_PLACE
-    with computation(SIZE, ["reference"] * 2, memory_cap=need) as run:
+    of_512, of_513, of_511 = (2 * 4 * (rows + 1) * 256 + 2 * IN_PLACE for rows in (512, 513, 511))
+    with computation(SIZE, ["reference"] * 2, memory_cap=of_513) as run:
         run.load(lambda tile: tile.array.fill(1))
         run.run(1)
         tiles = run._engine.tiles
         with pytest.raises(MemoryCapError, match=r"place 1\), where 1 MiB are in use, the cap"):
             run.redistribute(weights=[1, 3])
         assert run._engine.tiles is tiles
-        run.redistribute(partition="blocks")    # as large as the old one: one field after another
+        run.redistribute(weights=[513, 511])    # one field after another
         run.run(1)
-        assert [ledger.peak_on_device for ledger in ledgers(run)] == [need] * 2
-    with computation(SIZE, ["reference"] * 2, memory_cap=2 * need) as run:
-        run.redistribute(partition="blocks")    # beside the old one
-        assert [ledger.peak_on_device for ledger in ledgers(run)] == [2 * need] * 2
+        assert [ledger.peak_on_device for ledger in ledgers(run)] == [of_513, of_512]
+    with computation(SIZE, ["reference"] * 2, memory_cap=2 * of_513) as run:
+        run.redistribute(weights=[513, 511])    # beside the old one
+        both = [of_512 + of_513, of_512 + of_511]
+        assert [ledger.peak_on_device for ledger in ledgers(run)] == both
 
 
 @pytest.mark.skipif(CPU is None, reason="needs an OpenCL CPU")
