@@ -284,7 +284,7 @@ def test_a_refused_redistribution_leaves_the_computation_as_it_is() -> None:
         run.load(lambda tile: tile.array.fill(1))
         run.run(1)
         tiles = run._engine.tiles
-        with pytest.raises(MemoryCapError, match=r"place 1\), where 1 MiB are in use, the cap"):
+        with pytest.raises(MemoryCapError, match=r"place 1\), where 1067008 B are in use, the cap"):
             run.redistribute(weights=[1, 3])
         assert run._engine.tiles is tiles
         run.redistribute(weights=[513, 511])    # one field after another
