@@ -21,7 +21,6 @@ from controllers.estimates.estimates import VARIABLE
 from controllers.plan import exchange
 from controllers.report.report import Report
 
-PIECES = 9          # of the steps whose speed counts
 TURNS = 25          # in which two runs are compared
 MADE = 5            # how often each is made
 
@@ -76,6 +75,10 @@ class Piece:
     rate: float
     summed: float
 
+    def between(self, other: Piece) -> Piece:
+        """What there was between two of them, if it changed evenly."""
+        return Piece((self.rate + other.rate) / 2, (self.summed + other.summed) / 2)
+
 
 @dataclass
 class Case:
@@ -127,9 +130,22 @@ class Case:
                 unusual += more
         return unusual + median(usual) * len(usual), given_s
 
+    def has_right_bits(self, results: dict[int, Any]) -> bool:
+        """Whether the fields after so many steps are those of the first device alone."""
+        whole, of_parts, _ = self.options.device.partition("/")
+        device = whole if of_parts else f"{whole}:0"
+        with controllers.Computation(self.program, self.field, devices=device) as alone:
+            same = True
+            for step, result in sorted(results.items()):
+                alone.run(step - alone.step)
+                right = alone.gather()
+                assert result is not None and right is not None, "one rank"
+                same = same and np.array_equal(result, right)
+            return same
+
     def piece(self, run: controllers.Computation) -> Piece:
-        """Of a ninth of the steps."""
-        count = max(1, self.options.steps // PIECES)
+        """Of a part of the steps."""
+        count = max(1, self.options.steps // self.options.pieces)
         before = [place.compute_s for place in run.report().places]
         seconds = seconds_of(run, count)
         places = run.report().places
@@ -140,10 +156,11 @@ class Case:
     def speed(
         self, run: controllers.Computation, apart: controllers.Computation
     ) -> list[tuple[Piece, Piece]]:
-        """Pieces of a run, and, in turns with them, of its places without exchange."""
+        """Pieces of a run, and with each its places without exchange, before it and after it."""
         self.piece(apart)
-        pairs = []
-        for number in range(PIECES):
-            one, other = [self.piece(each) for each in ((run, apart), (apart, run))[number % 2]]
-            pairs.append((other, one) if number % 2 else (one, other))
+        before, pairs = self.piece(apart), []
+        for _ in range(self.options.pieces):
+            one, after = self.piece(run), self.piece(apart)
+            pairs.append((one, before.between(after)))
+            before = after
         return pairs

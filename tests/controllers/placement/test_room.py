@@ -82,15 +82,16 @@ def test_cuts_that_come_back_are_as_good_as_before() -> None:
         assert np.array_equal(run.gather(), reference_run(MEAN, FIELD, 160, (False,) * 2))
 
 
-def moved(number: int, comm: object, devices: list[str]) -> int:
+def moved(number: int, comm: object, devices: list[str], **options: object) -> int:
     """How many of the moves of a random program on random cuts are within room; bits are checked.
     """
     case, rng = random_program(number), random.Random(number)
     boundary = ["periodic" if wraps else "fixed" for wraps in case.periodic]
-    n_places = len(devices) * comm.size     # type: ignore[attr-defined]
+    n_places = 2
     with Computation(
         case.program, case.extent, boundary=boundary, devices=devices, init=case.arrays,
         weights=[1] * n_places, balance="start", comm=comm,    # type: ignore[arg-type]
+        **options,      # type: ignore[arg-type]
     ) as run:  # fmt: skip
         within = 0
         for _ in range(4):
@@ -114,6 +115,15 @@ def test_random_programs_go_on_with_the_same_bits(
     within = moved(number, SERIAL, ["swift", "slow"])
     case = random_program(number)
     assert within or case.program.n_axes == 1 or case.extent[0] < 8
+
+
+@pytest.mark.parametrize("number", sample(range(200, 240), 5))
+def test_random_programs_go_on_in_memory_of_a_device(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rows are padded, and all fields lie alike."""
+    monkeypatch.setattr(relocation, "ROOM", 1)
+    moved(number, SERIAL, ["cpu/1,1"], zero_copy=False)
 
 
 RANKS = """
