@@ -45,15 +45,15 @@ def check_capacity(
 
 def fits(
     plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator,
-    old: Engine | None = None, on_same_tiles: Sequence[Plan] = (),
+    old: Engine | None = None, on_same_tiles: Sequence[Plan] = (), part: float = 1.0,
 ) -> bool:  # fmt: skip
     """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective.
 
-    on_same_tiles: plans whose engines there are beside its own.
+    on_same_tiles: plans whose engines there are beside its own.  part: of the caps.
     """
     tiles = (memory for memory in plan.memories if memory.kind == "tile")
     small = all(memory.nbytes <= largest_bytes for memory in tiles)
-    return all(comm.allgather(small and not _problems(plan, executors, old, on_same_tiles)))
+    return all(comm.allgather(small and not _problems(plan, executors, old, on_same_tiles, part)))
 
 
 def fit_on_tiles(
@@ -70,7 +70,7 @@ def fit_on_tiles(
 
 def _problems(
     plan: Plan, executors: Mapping[int, Executor], old: Engine | None = None,
-    on_same_tiles: Sequence[Plan] = (),
+    on_same_tiles: Sequence[Plan] = (), part: float = 1.0,
 ) -> list[str]:  # fmt: skip
     """What this rank's devices have not enough memory for; fields of `old` may move in turns."""
     problems = []
@@ -78,7 +78,7 @@ def _problems(
         places = [place for place in plan.places if executors[place] is executor]
         needed = nbytes_needed(plan, executor, places)
         needed += sum(nbytes_beside_tiles(one, executor, places) for one in on_same_tiles)
-        beside = executor.ledger.on_device + needed <= executor.ledger.cap_bytes
+        beside = executor.ledger.on_device + needed <= part * executor.ledger.cap_bytes
         if not beside and (old is None or not fit_in_turns(plan, places, needed, old, executor)):
             problems.append(_problem(plan, executor, places, needed))
     return problems

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,25 @@ from hitmap.strided import Geometry, consecutive
 
 _logger = logging.getLogger(__name__)
 CHUNK_CELLS = 1 << 24   # what passes through the host at once
-ROOM = 16               # the part of what a band has on the average that may be added to it
+# Room for cuts to move, by what a band has on the average, and the part of a cap that all may take.
+ROOMS = ((1 / 2, 1 / 16), (1 / 16, 1.0))
 
 
-def room_to_move(layout: Layout) -> int:
-    """Rows that tiles of a layout have, below and above, for cuts along axis 0 to move.
+def roomy(plan: Plan, fits: Callable[[Plan, float], bool]) -> Plan:
+    """The same on tiles that have rows, below and above, for cuts along axis 0 to move.
 
+    As many as `fits` says, collectively: whether a plan takes no more than a part of the caps.
     None where rows are cells: kernels want these where they lie by now.
     """
+    layout = plan.layout
     n_cuts = len({box.lower[0] for box in layout.owned if not box.empty})
-    return layout.domain.extent[0] // n_cuts // ROOM if layout.domain.n_axes > 1 < n_cuts else 0
+    if layout.domain.n_axes == 1 or n_cuts < 2:
+        return plan
+    for room, part in ROOMS:
+        found = plan.with_room(int(room * layout.domain.extent[0] / n_cuts))
+        if fits(found, part):
+            return found
+    return plan
 
 
 def plan_within(

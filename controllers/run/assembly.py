@@ -30,7 +30,7 @@ from controllers.placement.placement import (
     Placement,
 )
 from controllers.placement.places import divide
-from controllers.placement.relocation import plan_within, room_to_move
+from controllers.placement.relocation import plan_within, roomy
 from controllers.placement.temporal import agreed_steps, is_thick, plan_with_steps
 from controllers.plan import Plan, TileKey
 from controllers.plan.rounds.paces import Steps
@@ -247,11 +247,10 @@ def plan_on(
         width=width, usual=lambda plan: agreed_steps(plan, placement.executors, comm),
         fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm, old),
     )  # fmt: skip
-    room = room_to_move(layout) if balances else 0
-    if room:
-        roomy = plan.with_room(room)
-        if fits(roomy, placement.executors, largest_bytes, comm):
-            plan = roomy
+    if balances:
+        plan = roomy(
+            plan, lambda one, part: fits(one, placement.executors, largest_bytes, comm, part=part)
+        )
     fits_beside = check_capacity(plan, placement.executors, comm, old)
     check_boxes(terms.kernel, plan, placement.executors, comm)
     return plan, fits_beside

@@ -49,7 +49,7 @@ def test_a_small_move_allocates_and_launches_nothing(
         tiles, launches = dict(run._engine.tiles), list[str]()
         monkeypatch.setattr(bound, "labelled", lambda name, call: (
             launches.append(name), labelled(name, call))[1])  # fmt: skip
-        for weights, is_near in (([67, 61], True), ([60, 68], True), ([72, 56], False)):
+        for weights, is_near in (([67, 61], True), ([60, 68], True), ([100, 28], False)):
             run.redistribute(weights=weights)
             assert [box.extent[0] for box in run.layout.owned] == weights
             assert (dict(run._engine.tiles) == tiles) == is_near == (not launches)
@@ -60,15 +60,19 @@ def test_a_small_move_allocates_and_launches_nothing(
 
 
 def test_only_what_is_balanced_has_room_and_only_where_it_fits() -> None:
-    for options, rows in (({}, 128 + 2 * 5), ({"balance": "off"}, 128 + 2)):
-        with mean(["swift", "slow"], steps_per_launch=1, **options) as run:
-            assert sum(run.plan.geometry("u", place).box.extent[0] for place in (0, 1)) == rows
-            needed = max(one.ledger.on_device for one in run._engine._executors)
-    with mean(["swift", "slow"], steps_per_launch=1, memory_cap=needed + 600) as run:
-        assert run.plan.room == 0
-        run.redistribute(weights=[66, 62])
-        run.run(5)
-        assert np.array_equal(run.gather(), reference_run(MEAN, FIELD, 5, (False,) * 2))
+    words, alike = ["swift", "slow"], {"steps_per_launch": 1}
+    with mean(words, balance="off", **alike) as run:
+        needed = max(one.ledger.on_device for one in run._engine._executors)
+    for options, room in (
+        ({}, 32), ({"balance": "off"}, 0), ({"memory_cap": 8 * needed}, 4),
+        ({"memory_cap": needed + 600}, 0),
+    ):  # fmt: skip
+        with mean(words, **alike, **options) as run:
+            rows = sum(run.plan.geometry("u", place).box.extent[0] for place in (0, 1))
+            assert run.plan.room == room and rows == 128 + 2 + 2 * room
+            run.redistribute(weights=[66, 62])
+            run.run(5)
+            assert np.array_equal(run.gather(), reference_run(MEAN, FIELD, 5, (False,) * 2))
 
 
 def test_cuts_that_come_back_are_as_good_as_before() -> None:
@@ -111,7 +115,7 @@ def moved(number: int, comm: object, devices: list[str], **options: object) -> i
 def test_random_programs_go_on_with_the_same_bits(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relocation, "ROOM", 1)
+    monkeypatch.setattr(relocation, "ROOMS", ((1.0, 1.0),))
     within = moved(number, SERIAL, ["swift", "slow"])
     case = random_program(number)
     assert within or case.program.n_axes == 1 or case.extent[0] < 8
@@ -122,7 +126,7 @@ def test_random_programs_go_on_in_memory_of_a_device(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where rows are padded, and all fields lie alike."""
-    monkeypatch.setattr(relocation, "ROOM", 1)
+    monkeypatch.setattr(relocation, "ROOMS", ((1.0, 1.0),))
     moved(number, SERIAL, ["cpu/1,1"], zero_copy=False)
 
 
@@ -132,7 +136,7 @@ from hitmap import default_communicator
 from controllers.placement import relocation
 from timed_devices import timed_devices
 from test_room import moved
-relocation.ROOM = 1
+relocation.ROOMS = ((1.0, 1.0),)
 timed_devices({"swift": 1e-9, "slow": 1e-9})
 comm = default_communicator()
 print(sum(moved(int(number), comm, ["swift", "slow"][comm.rank:][:1]) for number in sys.argv[1:]))
