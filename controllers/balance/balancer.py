@@ -2,8 +2,9 @@
 """The balance of a run: between two windows of steps all ranks decide on shares, and how.
 
 A window has at least 20 launches and lasts at least 50 ms; the first one is shorter where devices
-are so unlike that each launch is dear.  After it every rank tells how long the
-launches of its devices have taken, and all of them decide from the same numbers.
+are so unlike that each launch is dear, and one that shows little is four times as long.  After it
+every rank tells how long the launches of its devices have taken, and all of them decide from the
+same numbers.
 """
 from __future__ import annotations
 
@@ -30,8 +31,10 @@ WINDOW_S = 0.05     # ... its seconds
 GLANCE = 6          # the very first one ends after so few where launches take so long, ...
 GLANCE_S = 1e-3
 UNLIKE = 2.0        # ... and so many times longer on one device than on another
+CLEAR = 1.1         # where devices are less unlike, by launches, windows go on ...
+SHORT_S = 2.0       # ... unless they have lasted longer
 GROWTH = 64         # how many times longer than before it becomes, at most
-STEADY = 4          # windows are so many times longer where shares are settled,
+STEADY = 4          # windows are so many times longer there, and where shares are settled,
 PATIENT = 16        # ... and up to so many times where moves do not pay
 _logger = logging.getLogger(__name__)
 
@@ -188,11 +191,20 @@ class Balancer:
             self._is_glance, self._wanted = False, LAUNCHES
             return launch_s >= GLANCE_S and launch_s > UNLIKE * min(times)
         if launch_s * self._n_launches >= WINDOW_S:
-            return True
+            return not self._is_close(times)
         most = GROWTH * self._n_launches
         self._wanted = min(most, math.ceil(WINDOW_S / launch_s)) if launch_s else most
         self._wanted = max(self._wanted, self._n_launches + 1)
         return False
+
+    def _is_close(self, times: Sequence[float]) -> bool:
+        """Whether the window goes on as such times may be what others do to devices meanwhile."""
+        launch_s = max(times)
+        is_clear = launch_s > CLEAR * min(times) or launch_s * self._n_launches > SHORT_S
+        if is_clear or self._stretch > 1:
+            return False
+        self._stretch, self._wanted = STEADY, STEADY * self._n_launches
+        return True
 
     def _note(self, step: int, window: Window, found: Decision) -> None:
         """What was decided; and the next window."""

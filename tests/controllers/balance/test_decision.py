@@ -172,6 +172,38 @@ def test_times_that_no_device_has_make_no_overhead() -> None:
     assert seen.rate.seconds(98) == pytest.approx(4.2)
 
 
+def test_windows_on_about_as_many_cells_count_together() -> None:
+    seen = Sightings()
+    for seconds in (1.0, 1.2, 1.1):
+        seen.add(100, seconds)
+    assert seen.rate.seconds(100) == pytest.approx(1.1)
+    assert seen.newest == {100: seen.rate.seconds(100)}
+    seen.add(110, 1.43)     # of 10, 12, 11 and 13 ms a cell
+    assert seen.rate.seconds(110) == pytest.approx(1.265)
+    seen.forget()
+    assert seen.rate.seconds(110) == pytest.approx(1.43)
+    seen.add(1000, 13.0)
+    assert seen.rate.seconds(1000) == pytest.approx(13.0)
+
+
+@pytest.mark.parametrize("noise", sample([0.02, 0.05], 1))
+def test_shares_are_near_the_optimum_where_each_window_is_disturbed(noise: float) -> None:
+    """On the average of many: what three windows say is less wrong than what one says."""
+    found = []
+    for seed in range(100):
+        chance, machine = random.Random(seed), Machine([Rate(0, 1e-9), Rate(0, 2e-9)])
+        decider, cells = Decider(2, 0), machine.cells_of([1, 1])
+        for _ in range(8):
+            right = machine.window(cells)
+            seconds = [one * chance.gauss(1, noise) for one in right.seconds]
+            window = Window(seconds, cells, 10**6, right.cost_of)
+            decision = decider.decide(window, machine.cells_of)
+            if decision.shares is not None:
+                cells = machine.cells_of(decision.shares)
+        found.append(machine.optimum / machine.seconds(cells))
+    assert median(found) > 1 - noise / 2
+
+
 def test_what_is_foreseen_is_not_taken_for_seen() -> None:
     """Beside each other both devices take longer than each alone, on which a calibration goes."""
     machine = Machine([Rate(0, 2e-9), Rate(0, 6e-9)])
