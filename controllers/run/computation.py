@@ -240,7 +240,9 @@ class Computation(Stepping):
         )
         begun, balancer = self._first_division, self._balancer
         if balancer is not None or begun.why:
-            text += f"\n\n{begun}"
+            room = self.plan.root.room
+            more = f"; tiles have room for cuts to move by {room} rows" if room else ""
+            text += f"\n\n{begun}{more}"
         if balancer is not None:
             text += f"\n{balancer.report()}"
         if self._choice is not None:

@@ -70,6 +70,7 @@ def test_only_what_is_balanced_has_room_and_only_where_it_fits() -> None:
         with mean(words, **alike, **options) as run:
             rows = sum(run.plan.geometry("u", place).box.extent[0] for place in (0, 1))
             assert run.plan.room == room and rows == 128 + 2 + 2 * room
+            assert (f"room for cuts to move by {room} rows" in run.explain()) == bool(room)
             run.redistribute(weights=[66, 62])
             run.run(5)
             assert np.array_equal(run.gather(), reference_run(MEAN, FIELD, 5, (False,) * 2))
