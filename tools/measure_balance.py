@@ -22,8 +22,8 @@ pieces.  `busy` is the same relative to what the kernels of the run itself do wh
 nobody waits); `apart` is what both without exchange have of their summed speeds by the clock: less
 than 1 where shares that stay as they are do not suit devices whose speeds change.
 All bits are compared with those of the first device alone.
-Last comes what is asked for beside what was found.  On two quiet cores a case takes half a minute
-in two dimensions, two minutes in three.
+Last comes what is asked for beside what was found.  On two quiet cores a case takes two
+minutes in two dimensions, three and a half in three.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
 after each `--every` steps, as a table, as JSON, and as a picture (by matplotlib); then after
