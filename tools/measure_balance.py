@@ -26,7 +26,8 @@ Last comes what is asked for beside what was found.  On two quiet cores a case t
 minutes in two dimensions, three and a half in three.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
-after each `--every` steps, as a table, as JSON, and as a picture (by matplotlib); then after
+after each `--every` steps, of which a run is made,
+as a table, as JSON, and as a picture (by matplotlib); then after
 how many windows, each of which ends with a decision, it was at 0.95 of the new speed for good.
 """
 from __future__ import annotations
@@ -34,14 +35,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from balance_case import Case, nothing_exchanged, nothing_known, problem
+from balance_case import Case, nothing_exchanged, nothing_known, problem, seconds_of
 from changed_speed import draw, recovery
 
 import controllers
@@ -120,27 +120,18 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
 
 
 def follow(options: argparse.Namespace) -> None:
-    """The shares while a part becomes slower, and as fast as before again, in one run."""
+    """The shares while a part becomes slower, and as fast as before again, of one computation."""
     program, field = problem(options, 2, "float32")
     slowness, rows = Slowness(1, options.device), list[dict[str, Any]]()
     with deciding() as decisions, nothing_known(), slowness.holding(), controllers.Computation(
         program, field, devices=options.device, weights="auto", balance="dynamic",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
-        before, since = 0, time.perf_counter()
-
-        def follows(done: int, total: int) -> None:
-            nonlocal before, since
-            if done < (len(rows) + 1) * options.every and done < total:
-                return
-            now = time.perf_counter()
-            ms = (now - since) / max(1, done - before) * 1e3
+        for number in range(3 * options.runs):  # each ends when devices have computed it
+            slowness.times = 2 if number // options.runs == 1 else 1
+            ms = seconds_of(run, options.every) / options.every * 1e3
             shares = [box.n_cells / field.size for box in run.layout.owned]
-            rows.append({"step": done, "shares": shares, "ms": ms, "slow": slowness.times})
-            before, since = done, now
-            slowness.times = 2 if len(rows) // options.runs == 1 else 1
-
-        run.run(3 * options.runs * options.every, progress=follows)
+            rows.append({"step": run.step, "shares": shares, "ms": ms, "slow": slowness.times})
         balance = run.report().balance
     print("steps   share of the last part  ms/step")
     for row in rows:
@@ -168,7 +159,7 @@ def main() -> None:
     parser.add_argument("--slower", type=int, nargs="+", default=[2, 3, 5])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--change", action="store_true", help="follow a change in mid-run")
-    parser.add_argument("--every", type=int, default=50, help="steps of a row, with --change")
+    parser.add_argument("--every", type=int, default=48, help="steps of a row, with --change")
     parser.add_argument("--runs", type=int, default=100, help="rows before each change")
     parser.add_argument("--out", type=Path, help="where to write the shares as JSON")
     parser.add_argument("--picture", type=Path, help="where to draw them, as .svg or .png")
