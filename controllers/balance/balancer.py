@@ -195,6 +195,7 @@ class Balancer:
         most = GROWTH * self._n_launches
         self._wanted = min(most, math.ceil(WINDOW_S / launch_s)) if launch_s else most
         self._wanted = max(self._wanted, self._n_launches + 1)
+        self._watch.expect(self._wanted)
         return False
 
     def _is_close(self, times: Sequence[float]) -> bool:
@@ -204,6 +205,7 @@ class Balancer:
         if is_clear or self._stretch > 1:
             return False
         self._stretch, self._wanted = STEADY, STEADY * self._n_launches
+        self._watch.expect(self._wanted)
         return True
 
     def _note(self, step: int, window: Window, found: Decision) -> None:
@@ -218,7 +220,7 @@ class Balancer:
         )  # fmt: skip
         shortest = max(LAUNCHES, math.ceil(WINDOW_S / max(window.seconds) / self._per_launch))
         self._wanted, self._n_launches = shortest * self._stretch, 0
-        self._watch.begin()
+        self._watch.begin(self._wanted)
         if self._comm.rank:     # all decide the same
             return
         _logger.info(

@@ -11,32 +11,39 @@ from controllers.plan import Operation
 
 LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
 MOST_REPEATS = 8    # of a part of a step
-MOST_PAIRS = 16     # of steps that are looked at in a run; to read times takes some 20 us each
+PAIRS = 16          # of steps that are looked at in a window; to read times takes some 20 us each
 
 
 class Watch:
-    """A log of the launches of an engine; `times` are those of the window since `begin`."""
+    """A log of the launches of an engine; `times` are those of the window since `begin`.
+
+    It looks at pairs of steps at even distances.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._launches = engine.ends.launches
         self._devices = {place: engine.plan.locations[place].controller
                          for place in engine.plan.places}  # fmt: skip
-        self.begin()
+        self.begin(1)
 
-    def begin(self) -> None:
-        """A window begins."""
-        self._left_out = 0
+    def begin(self, n_steps: int) -> None:
+        """A window begins, probably of so many steps."""
+        self.expect(n_steps)
+        self._n_steps = 0
         self._profiles: dict[int, list[tuple[int, Profile]]] = {}
         self._times: dict[int, list[float]] = {}
 
+    def expect(self, n_steps: int) -> None:
+        """It will probably have so many in all."""
+        self._interval = max(2, (n_steps - LEFT_OUT) // PAIRS)
+
     def steps(self, first: int, last: int) -> Iterator[int]:
-        """All, or where there are many of them pairs at even distances."""
-        skipped = min(LEFT_OUT - self._left_out, last - first + 1)
-        self._left_out += skipped
-        first += skipped
-        interval = max(2, -(-(last - first + 1) // MOST_PAIRS))
-        for pair in range(first, last + 1, interval):
-            yield from range(pair, min(pair + 2, last + 1))
+        """Of the next ones, which are these."""
+        for step in range(first, last + 1):
+            number = self._n_steps - LEFT_OUT
+            self._n_steps += 1
+            if number >= 0 and number % self._interval < 2:
+                yield step
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         if operation.number in self._launches:

@@ -7,7 +7,7 @@ fields change places between planning and binding where old and new do not fit i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controllers.balance.first import First, first_division
 from controllers.balance.remembered import AT_FIRST, SETTLED
@@ -63,6 +63,9 @@ class Assembly:
     begun: First
     took: Took
     chunking: Chunking | None = None
+    _lately: dict[tuple[float, ...], tuple[Division, Layout, Placement]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )       # the domain as it was divided last, which each decision asks for several times
 
     @property
     def devices(self) -> list[tuple[int, int]]:
@@ -95,6 +98,13 @@ class Assembly:
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
+        key = tuple(shares)
+        if key not in self._lately:
+            self._lately.clear()
+            self._lately[key] = self._divided(key)
+        return self._lately[key]
+
+    def _divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         terms, plan, n = self.terms, self.engine.plan, len(shares)
         for equal in (0.0, 0.125, 0.25, 0.5, 0.75):
             mixed = [(1 - equal) * share + equal / n for share in shares]

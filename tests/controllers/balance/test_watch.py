@@ -35,7 +35,7 @@ def test_the_first_steps_of_a_window_are_left_out_once() -> None:
     assert told(log, 10, 10, {}) == []
     assert told(log, 11, 14, {}) == [12, 13, 14] and LEFT_OUT == 2
     assert told(log, 15, 16, {}) == [15, 16]
-    log.begin()
+    log.begin(5)
     assert log.times == {} and told(log, 17, 21, {}) == [19, 20, 21]
 
 
@@ -45,7 +45,19 @@ def test_launches_of_a_device_are_summed_and_odd_steps_do_not_count() -> None:
     assert log.times == {0: 2e-3, 1: 1e-3}
 
 
-def test_of_many_steps_some_pairs_are_looked_at() -> None:
-    steps = told(watch(), 0, 1001, {})
-    assert len(steps) <= 34 and steps[0] == 2 and steps[-1] > 900
+def test_of_many_steps_some_pairs_are_looked_at_however_many_are_run_at_once() -> None:
+    log, steps, number = watch(), list[int](), 0
+    log.begin(1002)
+    for count in (1, 7, 300, 2, 692):
+        steps += told(log, number, number + count - 1, {})
+        number += count
+    assert number == 1002 and 28 <= len(steps) <= 36 and steps[0] == 2 and steps[-1] > 900
     assert all(low + 1 == high for low, high in zip(steps[::2], steps[1::2]))
+
+
+def test_a_window_that_becomes_longer_is_looked_at_less_often() -> None:
+    log = watch()
+    log.begin(20)
+    assert len(told(log, 0, 19, {})) == 18
+    log.expect(320)
+    assert len(told(log, 20, 319, {})) < 40
