@@ -83,13 +83,13 @@ class Work:
 
     def _delay(self, side: Any, number: int) -> None:
         """Have launches of a device wait, too, or be done over, each by a thread of its lane."""
-        work, launched = self, side._launched
+        work, launched, begin = self, side._launched, side.begin
 
         class Delayed:
-            def __init__(self, job: Any, *given: Any) -> None:
-                self._all, self._job = [launched(job, *given)], job
+            def __init__(self, job: Any) -> None:
+                self._all, self._job = [job.launched or launched(job)], job
                 if number == 2:
-                    self._all += [launched(job, *given) for _ in range(work.again - 1)]
+                    self._all += [launched(job) for _ in range(work.again - 1)]
                 self.start = self._all[0].start
 
             def wait(self, foreseen_s: float = 0.0) -> float:
@@ -99,7 +99,13 @@ class Work:
                 work.wait(number, high - low)
                 return (time.perf_counter_ns() - int(self.start)) / 1e9
 
-        side._launched, side.begin = Delayed, lambda job: False
+        def begun(job: Any) -> bool:
+            if not begin(job):
+                return False
+            job.launched = Delayed(job)
+            return True
+
+        side._launched, side.begin = Delayed, begun
 
     def drawn(self) -> None:
         """New speeds."""

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
+from controllers.pool.pieces import LEAST_S
 from controllers.pool.share import Share
 from controllers.pool.way import Way
 
@@ -43,11 +44,16 @@ class Crew:
             self.push(job)
 
     def push(self, job: Job) -> None:
-        """`job` is for a thread of its lane, which is woken, else one of another lane, to look."""
+        """`job` is for threads of its lane, which are woken, else one of another lane, to look."""
         assert job.placed is not None, "the forecast has seen it"
-        job.state, lane = READY, job.placed.lane
+        lane, woken = job.placed.lane, False
+        if job.state != RUNNING:    # a piece of it
+            job.state = READY
         lane.push(job)
-        woken = self._has_room(lane) and (lane.ring() or self._start(lane))
+        for _ in range(min(job.n_left, job.at_once)):
+            if not self._has_room(lane) or not (lane.ring() or self._start(lane)):
+                break
+            woken = True
         if not woken and len(self._lanes) > 1:
             for way in job.may_run:
                 other = way.lane
@@ -57,7 +63,8 @@ class Crew:
     def begin(self, job: Job, way: Way) -> bool:
         """Start a kernel where nothing has to be waited for, and nobody to be asked; if it was.
 
-        Its device has nothing to do, and a thread of the lane is woken, and waits for its end.
+        Its device has nothing to do, and a thread of the lane is woken, and waits for its end.  Of
+        a job in pieces one is started, and the others are left to threads, if there are some.
         """
         lane = way.lane
         if not lane.bells or lane.device is None or lane.ready or lane.running:
@@ -65,20 +72,25 @@ class Crew:
         taken = self._share.take_now(way)
         if taken is None:
             return False
-        job.way, job.taken, begun = way, taken, False
+        one: Job = job if job.pieces is None else job.pieces.first()
+        one.way, one.taken, begun = way, taken, False
         try:
-            begun = lane.side.begin(job)
+            if one.whole is not None:
+                one.whole.pieces.fill(one)
+            begun = lane.side.begin(one)
         except Exception:   # the thread will meet it again, and tell
             pass
         finally:
             if not begun:
                 self._share.give(taken)
-                job.taken = None
+                one.taken = None
         if begun:
-            lane.begun = job
-            self._run(job, lane)
+            lane.begun = one
+            if one is not job:
+                lane.take(one)
+            self._run(one, lane)
             lane.ring()
-        return begun
+        return begun and (one is job or not job.pieces.n_left)
 
     def drop(self, job: Job) -> bool:
         """`job` is not done; whether it was ready."""
@@ -159,7 +171,8 @@ class Crew:
     def _leave_cores(self, lane: Lane) -> None:
         """A lane has nothing to do: functions may have the cores of its device."""
         for other in self._lanes if lane.cores and not lane.running else ():
-            for _ in range(min(lane.cores, len(other.ready)) if other.device is None else 0):
+            n_ready = sum(one[2].n_left for one in other.ready)
+            for _ in range(min(lane.cores, n_ready) if other.device is None else 0):
                 if not other.ring() and not self._start(other):
                     break
 
@@ -171,9 +184,10 @@ class Crew:
         if lane.begun is not None:
             job, lane.begun = lane.begun, None
             return job
-        job = lane.pop()
+        job = lane.first()
         if job is not None:
             job.way = job.placed
+            lane.take(job)
         else:
             job = self._stolen(lane)
         if job is not None:
@@ -182,33 +196,47 @@ class Crew:
 
     def _run(self, job: Job, lane: Lane) -> None:
         job.state = RUNNING
+        if job.whole is not None:
+            job.whole.state = RUNNING
         lane.running[job] = time.perf_counter()
 
     def _stolen(self, lane: Lane) -> Job | None:
         for victim in self._lanes:
             if victim is lane or not victim.ready:
                 continue
-            job: Job = max(victim.ready)[2]
-            way = next((one for one in job.may_run if one.lane is lane), None)
-            if way is not None and not way.among and self._sooner(job, way, victim):
-                victim.remove(job)
+            last: Job = victim.last
+            way = next((one for one in last.may_run if one.lane is lane), None)
+            if way is None or way.among:
+                continue
+            job = self._sooner(last, way, victim)
+            if job is not None:
+                victim.take(job)
                 job.way = way
                 self.n_stolen += 1
                 return job
         return None
 
-    def _sooner(self, job: Job, way: Way, victim: Lane) -> bool:
-        """Whether `job`, the last one of `victim`, is done sooner here."""
+    def _sooner(self, job: Job, way: Way, victim: Lane) -> Job | None:
+        """`job`, the last one of `victim`, or rows of it, if that is done sooner here."""
         estimate = self._forecast.seconds(way, job, job.cores)
         here_s = estimate.most_s + self._forecast.transfer_s(job, way.lane)
-        return here_s < self._wait_s(victim) + job.seconds
+        if job.pieces is None:
+            after_s = job.seconds * (1 - 1 / victim.n_threads)
+            return job if here_s < self._wait_s(victim) + after_s else None
+        # of so many rows both lanes are done with theirs at the same time
+        assert job.rows is not None, "a part of a task"
+        row_s = here_s / (job.rows[1] - job.rows[0])
+        n_rows = self._wait_s(victim) / (row_s + job.pieces.row_s / victim.n_threads)
+        if n_rows * row_s < LEAST_S:
+            return None
+        found: Job | None = job.pieces.last(n_rows)
+        return found
 
     def _wait_s(self, lane: Lane) -> float:
-        """Until the last job of a lane starts; what takes longer than foreseen takes twice that."""
+        """Until a lane is done; what takes longer than foreseen takes twice that."""
         now_s = time.perf_counter()
-        waits_s: float = -max(lane.ready)[2].seconds
+        waits_s: float = sum(one[2].left_s for one in lane.ready)
         for one, since_s in lane.running.items():
             gone_s = now_s - since_s
             waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
-        waits_s += sum(one[2].seconds for one in lane.ready)
         return waits_s / lane.n_threads

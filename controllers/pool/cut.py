@@ -156,8 +156,10 @@ class Cut:
         array, use = array_of(given), self._uses.get(name, "all")
         if array is None or not self.divides(name):
             return given
-        box = _map(use, Shape.of_extent(array.shape)).region(Shape((first,), (last,)))
         role = given.role if isinstance(given, ArrayAccess) else self._task.roles.get(name, "in")
+        if use == "row":    # as most are
+            return PartAccess(array[first:last], role, array)
+        box = _map(use, Shape.of_extent(array.shape)).region(Shape((first,), (last,)))
         return PartAccess(array[box.slices((0,) * array.ndim)], role, array)
 
 

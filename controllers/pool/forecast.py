@@ -75,7 +75,7 @@ class Forecast:
         job.placed, job.cores, job.lanes = way, n, lanes
         job.start_s, job.end_s, job.seconds = start_s, end_s, end_s - start_s
         job.rank_s = job.seconds
-        self._take(way.lane, n, lanes, end_s)
+        self._take(way.lane, n * job.at_once, lanes, end_s)
         if self._memories.any:
             foresee(job.touches, way.lane.memory, replica=job.replicas is not None)
         if job.before:
@@ -254,8 +254,8 @@ class Forecast:
         lane = way.lane
         if lanes:
             ready_s = max(ready_s, *(self._free_s[one] for one in lanes))
-        start_s = self.start_s(lane, n, ready_s)
-        found = (way.executions or self._of(way)).estimate(job.size, units)
+        start_s = self.start_s(lane, n * job.at_once, ready_s)
+        found = (way.executions or self._of(way)).estimate(job.size / job.at_once, units)
         took_s = (found or self._guess(way, job, units)).seconds
         if self._memories.any:
             took_s += self.transfer_s(job, lane)

@@ -92,10 +92,12 @@ class Job:
     gives.  lost: why it will never be done.  before: unfinished jobs that
     it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
     to before the last one.  cores, lanes: those that it has, and those whose devices it has as a
-    function, foreseen before it starts.  replicas: where devices do what the host does, too.
+    function, foreseen before it starts.  pieces: in which it is done, `at_once` of them
+    at the same time by its lane.  whole: of which it is a piece, which knows who waits for it, and
+    in which ways it may be done.  replicas: where devices do what the host does, too.
     sent: whether the host has to have what it writes at once.  joins: it does nothing, and is over
-    with those that it waits for.  took_s: how long it took, with
-    what was moved before, moved_s.  outcome: of the task that it is a part of.
+    with those that it waits for.  took_s: how long it took, with what was moved before, moved_s.
+    outcome: of the task that it is a part of.
     works: what it does in a way, as far as that was asked for (`Call`).
     taken, launched: of a kernel what it has, and its launch, if it was begun by who submitted it.
     start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
@@ -111,6 +113,9 @@ class Job:
     cores = 1
     lanes: tuple[Lane, ...] = ()
     rows: tuple[int, int] | None = None
+    at_once = 1
+    pieces: Any = None      # of controllers.pool.pieces, which knows of jobs
+    whole: Job | None = None
     replicas: dict[Any, Any] | None = None
     sent = joins = False
     outcome: Any = None     # of controllers.pool.hybrid.outcome, which knows of jobs
@@ -130,6 +135,16 @@ class Job:
         self.owner: Owner | None = owner
         self.followers: list[tuple[Job, bool]] = []
         self.before: list[Job] = []
+
+    @property
+    def left_s(self) -> float:
+        """What is foreseen for what nobody has begun of it."""
+        return self.seconds if self.pieces is None else float(self.pieces.left_s)
+
+    @property
+    def n_left(self) -> int:
+        """Pieces of it that nobody has begun; a job that is not done in pieces is one."""
+        return self.state < RUNNING if self.pieces is None else int(self.pieces.n_left)
 
     def __repr__(self) -> str:
         return f"<job {self.number} of {self.task.name!r}>"
@@ -164,7 +179,7 @@ class Job:
         """Of what it was given, as it is over; or what it touched would be kept by its history."""
         self.future, self.owner, self.works, self.waits_for_values = None, None, None, ()
         self.args, self.kwargs, self.touches = [], {}, []
-        self.before, self.may_run, self.replicas = [], [], None
+        self.before, self.may_run, self.replicas, self.pieces = [], [], None, None
 
 
 def future_of(job: Job) -> TaskFuture:

@@ -71,12 +71,31 @@ class Lane:
         """`job` is ready."""
         heapq.heappush(self.ready, (-job.rank_s, job.number, job))
 
-    def pop(self) -> Job | None:
-        """The most urgent one."""
-        return heapq.heappop(self.ready)[2] if self.ready else None
+    def first(self) -> Job | None:
+        """The most urgent one, or its next piece."""
+        if not self.ready:
+            return None
+        job = self.ready[0][2]
+        return job if job.pieces is None else job.pieces.first()
+
+    @property
+    def last(self) -> Job:
+        """The least urgent one of those that there are."""
+        return max(self.ready)[2]
+
+    def take(self, job: Job) -> None:
+        """Somebody does it, which is `first`, `last` or a piece of that."""
+        if job.whole is not None:
+            job.whole.pieces.take(job)
+            if job.whole.n_left:
+                return
+        self.remove(job.whole or job)
 
     def remove(self, job: Job) -> None:
-        """Another lane has it, or nobody."""
+        """Nobody begins it, or a piece of it, any more."""
+        if self.ready and self.ready[0][2] is job:
+            heapq.heappop(self.ready)
+            return
         self.ready = [one for one in self.ready if one[2] is not job]
         heapq.heapify(self.ready)
 

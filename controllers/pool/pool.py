@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from types import TracebackType
@@ -21,12 +20,13 @@ from controllers.pool import order
 from controllers.pool.chunks import by_rows, pairwise
 from controllers.pool.crew import Crew
 from controllers.pool.data import Touch
+from controllers.pool.ends import Ends
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.composites import Composite, Composites
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import Entered, Job, Lost, TaskFuture, check_outside, future_of, tell
 from controllers.pool.learning import learn_meanwhile
-from controllers.pool.pool_report import Ended, PoolReport, timeline_of
+from controllers.pool.pool_report import PoolReport, timeline_of
 from controllers.pool.side.device_side import DeviceSide
 from controllers.pool.side.opening import opened
 from controllers.pool.submissions import Submissions
@@ -36,9 +36,6 @@ from controllers.pool.variant import Body
 from controllers.report.trace_file import save_timeline
 from controllers.settings.overrides import overrides
 from hitmap.comm import Communicator, SerialCommunicator
-
-MOST_FAILED = 64    # futures of tasks that `wait` may raise the error of
-MOST_ENDED = 4096   # jobs that the report and the timeline know of
 
 
 class Pool:
@@ -62,9 +59,7 @@ class Pool:
         self._submissions = Submissions(self._lanes)
         parts = self._submissions, self._forecast, self._memories
         self._composites = Composites(self, *parts, self._share, self._enter, self._lock)
-        self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
-        self._failed: list[TaskFuture] = []
-        self._n_submitted, self._n_over, self._closed = 0, 0, False
+        self._ends, self._closed = Ends(self._forecast), False
 
     def __repr__(self) -> str:
         return f"<pool of {self._share.n} cores{''.join(f', {x.name}' for x in self._lanes[1:])}>"
@@ -94,10 +89,12 @@ class Pool:
     def _enter(self, job: Job, touches: Sequence[Touch] | None = None) -> Entered:
         """Let a job wait for what comes before it, and place it: a kernel after it has begun."""
         befores = order.enter(job, self._forecast.clock_s, touches)
-        self._n_submitted += 1
+        self._ends.n_left += 1
         is_ready, is_placed = job.waits == 0 and job.lost is None, len(job.may_run) == 1
         begun = is_ready and is_placed and self._crew.begin(job, job.may_run[0])
         self._forecast.place(job, befores)
+        if job.pieces is not None:
+            job.pieces.place()
         future = future_of(job)
         if job.waits == 0 and (job.joins or job.lost is not None):
             return future, [(future, job.lost), *self._pass_on([job])]
@@ -135,15 +132,14 @@ class Pool:
         check_outside("to wait for all tasks")
         with self._changed:
             def is_over(within_s: float | None) -> bool:
-                return self._changed.wait_for(lambda: self._n_over == self._n_submitted, within_s)
+                return self._changed.wait_for(lambda: not self._ends.n_left, within_s)
 
             learn_meanwhile(self._forecast, self._lock, is_over)
             if not is_over(timeout):
-                left = self._n_submitted - self._n_over
+                left = self._ends.n_left
                 raise TimeoutError(f"{left} tasks are not over after {timeout} s; wait longer")
             self._settle()
-            unseen = [future for future in self._failed if not future.seen]
-            self._failed = []
+            unseen = self._ends.unseen()
         for future in unseen[:1]:
             raise future.exception() or RuntimeError("a failed future has an error")
 
@@ -151,14 +147,15 @@ class Pool:
         """What was done where, of the newest tasks, and why there; `str` of it is a table."""
         with self._lock:
             return PoolReport.of(
-                self._ended, self._forecast.decisions, self._n_over, self._crew.n_stolen,
+                self._ends.newest, self._forecast.decisions, self._ends.n_over,
+                self._crew.n_stolen,
                 self._memories.moved_nbytes,
             )  # fmt: skip
 
     def save_timeline(self, path: str | os.PathLike[str]) -> None:
         """Write when each of the newest tasks of this rank was done, for ui.perfetto.dev."""
         with self._lock:
-            timeline = timeline_of(self._ended, self.comm.rank)
+            timeline = timeline_of(self._ends.newest, self.comm.rank)
         save_timeline(timeline, path, SerialCommunicator())
 
     def close(self) -> None:
@@ -225,6 +222,9 @@ class Pool:
         assert way is not None, "a job that was placed"
         start = end = time.perf_counter_ns()
         try:
+            if job.whole is not None:
+                with self._lock:
+                    job.whole.pieces.fill(job)
             taken = job.taken or self._share.take(way, job.lanes, job.task.name)
             job.cores, job.lanes = taken.found
             start = job.launched.start if job.launched else time.perf_counter_ns()
@@ -238,27 +238,17 @@ class Pool:
         self._over(job, value, error, seconds, (start, end))
 
     def _over(
-        self, job: Job, value: Any, error: TaskError | None, seconds: float, when: tuple[int, int]
+        self, one: Job, value: Any, error: TaskError | None, seconds: float, when: tuple[int, int]
     ) -> None:
         with self._lock:
-            way, future = job.way, future_of(job)
-            assert way is not None, "a job that was done just now"
-            future.written = [touch for touch in job.touches if touch.writes]
-            if error is None:
-                if job.outcome is not None:
-                    job.outcome.ended(*when)
-                self._forecast.ended(job, way, seconds)
-            else:
-                job.lost = error
-                self._failed += [future] if len(self._failed) < MOST_FAILED else []
-            self._ended.append(Ended(
-                job.number, job.task.name, way.variant.name, job.where, job.cores, *when,
-                job.seconds, error is not None,
-            ))  # fmt: skip
-        if error is None:   # before those start that read it
+            future = self._ends.add(one, error, seconds, when)
+            if future is None:      # other pieces of it are not over
+                return
+        job = future.job
+        if job.lost is None:    # before those start that read it
             future.set_result(value)
         else:
-            future.set_exception(error)
+            future.set_exception(job.lost)
         with self._lock:
             lost = self._pass_on([job])
         tell(lost)
@@ -268,8 +258,9 @@ class Pool:
         ready, lost = order.finish(jobs)
         for one in ready:
             self._crew.start(one)
-        self._n_over += len(jobs) + len(lost)
-        if self._n_over == self._n_submitted:
+        self._ends.n_over += len(jobs) + len(lost)
+        self._ends.n_left -= len(jobs) + len(lost)
+        if not self._ends.n_left:
             self._changed.notify_all()
         return lost
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,18 +61,24 @@ class Submissions:
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner
     ) -> tuple[list[Touch], list[Job]]:
         """What a task touches, and whose results it is given."""
-        touches, waits = list[Touch](), list[Job]()
-        for name, value in task.named(args, kwargs):
+        named, waits = task.named(args, kwargs), list[Job]()
+        for _, value in named:
+            if isinstance(value, TaskFuture):
+                waits.append(value.job)
+                if value.owner is not owner:
+                    raise ValueError(f"{value!r} is of another pool; give its result()")
+        return self.touches(task, named), waits
+
+    def touches(self, task: Task, named: Iterable[tuple[str, Any]]) -> list[Touch]:
+        """Those of the arrays among arguments with the names of their parameters."""
+        touches = list[Touch]()
+        for name, value in named:
             if isinstance(value, np.ndarray):
                 value = ArrayAccess(value, task.roles.get(name, "in"))
             if isinstance(value, ArrayAccess):
                 origin = value.whole if isinstance(value, PartAccess) else None
                 touches.append(self.data.touch(name, value.array, value.role, origin))
-            elif isinstance(value, TaskFuture):
-                waits.append(value.job)
-                if value.owner is not owner:
-                    raise ValueError(f"{value!r} is of another pool; give its result()")
-        return touches, waits
+        return touches
 
     def _task(self, given: Body) -> Task:
         known = self._functions.get(given)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import Any, TypeAlias, Union
 
 from controllers.pool.cut import Cut
@@ -17,7 +16,8 @@ from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.hybrid.item_sums import ItemSums
 from controllers.pool.hybrid.own_arrays import OwnArrays
-from controllers.pool.hybrid.part_jobs import Enter, PartJobs, check_apart
+from controllers.pool.hybrid.part_jobs import Enter, PartJobs
+from controllers.pool.hybrid.row_parts import RowParts
 from controllers.pool.hybrid.sides import Side, Sides
 from controllers.pool.hybrid.splitting import Splitting
 from controllers.pool.hybrid.summing import Summing
@@ -92,11 +92,10 @@ class Composites:
     def _rows(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
     ) -> None:
-        """Enter a job for each part, and on the host for each that can be done at once."""
+        """Enter a job for the share of each side."""
         task = hybrid.task
         assert hybrid.cut is not None, "a task that maps cut"
         named = task.named(args, kwargs)
-        names, n_args = [name for name, _ in named], len(args)
         whole = jobs.made(task, args, kwargs)
         sums = ItemSums(hybrid, whole, self._own)
         if not sums.ways:   # functions of Python's round what they sum: one does it all
@@ -105,21 +104,14 @@ class Composites:
         cut = hybrid.cut.summing(sums.names)
         n_rows = cut.rows(named)
         whole.may_run = cut.suiting(sums.ways)
-        parts: list[tuple[tuple[bool, bool, int], Job]] = []    # in which order, and what
-        for side, rows in self._cut(hybrid, cut, whole, n_rows, jobs):
-            for number, (low, high) in enumerate(rows):
-                values = cut.part(named, low, high)
-                for name in sums.names:
-                    values[names.index(name)] = sums.words(name)
-                by_name = dict(zip(names[n_args:], values[n_args:]))
-                size = whole.size * (high - low) / n_rows
-                part = jobs.made(task, values[:n_args], by_name, size)
-                part.rows, part.may_run = (low, high), [side.way]
-                on_host = side.way.lane.device is None
-                parts.append(((number >= side.n_jobs, on_host, part.number), part))
-        check_apart(task.name, [part.touches for _, part in parts])
-        # what all sides begin with, devices first: theirs are few long parts
-        for _, part in sorted(parts, key=itemgetter(0)):
+        made = RowParts(task, cut, sums, jobs, named, len(args))
+        parts = [
+            made.part(side, rows, whole.size / n_rows)
+            for side, rows in self._cut(hybrid, cut, whole, n_rows, jobs) if rows
+        ]
+        made.check()
+        # devices first: theirs are few long pieces
+        for part in sorted(parts, key=lambda one: one.may_run[0].lane.device is None):
             jobs.enter(part)
             if hybrid.shares is None:   # a side without work may take it
                 part.may_run = whole.may_run
@@ -130,7 +122,7 @@ class Composites:
     def _cut(
         self, hybrid: Hybrid, cut: Cut, whole: Job, n_rows: int, jobs: PartJobs
     ) -> list[tuple[Side, list[tuple[int, int]]]]:
-        """Sides, and of which rows the parts of each one are, those first that it does first.
+        """Sides, and of which rows the pieces of each one are, those first that it does first.
 
         Small ones lie where another side's rows begin, as far as there is one.
         """

@@ -48,7 +48,7 @@ class ItemSums:
         return () if self._made is None else tuple(self._made.sums)
 
     def words(self, name: str) -> ArrayAccess:
-        """An array for those of one more part, which writes them."""
+        """An array for those of one more piece, which writes them."""
         assert self._made is not None, "a function of items"
         known, shape = self._words[name], words_shape(self._made, name)
         known.append(self._own.of(self._hybrid, (name, len(known)), shape, np.dtype(np.int64)))

@@ -2,7 +2,7 @@
 """The jobs that one hybrid task becomes, as they are made and entered into the order of jobs."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -40,6 +40,10 @@ class PartJobs:
     ) -> Job:  # fmt: skip
         """A job that nobody waits for yet."""
         return self._submissions.job(task, args, kwargs or {}, self._owner, size)
+
+    def touches(self, task: Task, named: Iterable[tuple[str, Any]]) -> list[Touch]:
+        """What a job with these arguments would touch."""
+        return self._submissions.touches(task, named)
 
     def enter(self, job: Job, touches: Sequence[Touch] | None = None) -> TaskFuture:
         """Its future, from now on; `touches`: what it is ordered by, where it moves other cells."""

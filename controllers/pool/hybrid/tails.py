@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A share as a few parts, large ones first: who is done early takes the small ones of the others.
+"""A share as a few pieces, large ones first: who is done early takes of the last ones of others.
 
 After guided self-scheduling, Polychronopoulos, Kuck 1987, doi:10.1109/TC.1987.5009495; but the
 first part is as large as it is sure that its side will not be late with it.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import accumulate
 
 from controllers.estimates.estimate import Estimate
+from controllers.pool.pieces import LEAST_S
 
-LEAST_PART_S = 2e-3     # for each part that is cut off: a tenth of that is spent on it, at most
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
-MOST_PARTS = 5          # of the share of a worker ...
+MOST_PARTS = 7          # of the share of a worker ...
 MOST_TAILS = 8          # ... and of all workers, beside their first parts
 
 
@@ -22,12 +22,11 @@ def parts_of(
     """From which row to before which one, of n rows that `n_jobs` workers do at once.
 
     known: how long that takes, if anything is.  unsure: which part of it another side
-    may take, as it may be done earlier than foreseen.  Parts are dispatched one by one, so that
-    those of many workers have to be longer, and few: another side that takes them one by one holds
-    the interpreter's lock meanwhile, for which all of them wait.
+    may take, as it may be done earlier than foreseen.  Pieces are dispatched one by one, so that
+    those of many workers have to be longer, and few.
 
     >>> parts_of(64, 1, Estimate.about(1.0, 0.5, "history"))
-    [(0, 32), (32, 48), (48, 56), (56, 60), (60, 64)]
+    [(0, 32), (32, 48), (48, 56), (56, 60), (60, 62), (62, 63), (63, 64)]
     >>> parts_of(64, 2, Estimate.about(30e-3, 0.125, "history"))
     [(0, 24), (24, 48), (48, 56), (56, 64)]
     >>> parts_of(64, 2, Estimate.about(1.0, 0.01, "history"))
@@ -41,7 +40,7 @@ def parts_of(
     if known is not None:
         # where one side is as much slower than foreseen as the other one is faster
         tail = min(MOST_TAIL, 2 * max(unsure, known.most_s / known.seconds - 1))
-        least = n_jobs * LEAST_PART_S
+        least = n_jobs * LEAST_S
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
             n_pieces = min(MOST_PARTS, max(2, 1 + MOST_TAILS // n_jobs))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from controllers.pool.launched import Launch
 from controllers.pool.variant import Variant
 from hitmap.strided import Geometry
 
-MOST_KNOWN = 64
+MOST_KNOWN = 128
 Key: TypeAlias = "tuple[object, ...]"
 
 
@@ -30,7 +31,9 @@ class KnownLaunches:
     """For one thread; tiles may go in any."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[Launch, Variant, list[Seen], list[weakref.ref[Tile]]]] = {}
+        self._known: OrderedDict[
+            Key, tuple[Launch, Variant, list[Seen], list[weakref.ref[Tile]]]
+        ] = OrderedDict()
 
     def get(
         self, job: Job, tiles: Sequence[Tile], numbers: Mapping[str, Any]
@@ -48,12 +51,15 @@ class KnownLaunches:
             key += [(name, type(value), repr(value)) for name, value in numbers.items()]
         made = tuple(key)
         found = self._known.get(made)
-        return made, None if found is None else found[0]
+        if found is None:
+            return made, None
+        self._known.move_to_end(made)
+        return made, found[0]
 
     def add(self, key: Key, launch: Launch, job: Job, tiles: Sequence[Tile]) -> None:
-        """Remember it until one of its tiles goes, or there are too many."""
+        """Remember it until one of its tiles goes, or there are many newer ones."""
         if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
+            self._known.popitem(last=False)
         known = self._known
 
         def forget(tile: weakref.ref[Tile], key: Key = key) -> None:

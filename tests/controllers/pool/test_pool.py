@@ -321,7 +321,7 @@ def test_many_small_tasks_leave_nothing_behind() -> None:
             gc.collect()
             return tracemalloc.get_traced_memory()[0]
 
-        pool._ended = deque(maxlen=16)      # of which the report is made
+        pool._ends.newest = deque(maxlen=16)      # of which the report is made
         pool._forecast._decided = deque(maxlen=16)
         tracemalloc.start()
         try:

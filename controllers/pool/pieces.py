@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""A job whose rows are done piece by piece, by its lane and by others that have nothing to do.
+
+Other jobs are ordered by the whole one alone, which is over with its pieces.  So a piece costs
+little: it is made when somebody takes it, and who is early takes as many rows as suit.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from controllers.pool.job import Job
+from controllers.pool.task_error import TaskError
+
+LEAST_S = 4e-3      # of a piece that is cut off: about a tenth of that is spent on it
+UNITS = 64      # in which rows are taken over: a launch over rows that were seen costs half of one
+Rows = tuple[int, int]      # from the first one to before the last one
+# Gives a piece, which has its rows, its arguments; the number is that of a planned piece.
+Fill = Callable[[Job, int], None]
+
+
+class Pieces:
+    """Of a job of a hybrid task, those first that its lane does first; for the pool's lock.
+
+    is_fixed: they are done as they are planned, whoever does them; else others take any rows of
+    those that its lane does last.  error: of the first piece that has failed.
+    """
+
+    def __init__(self, whole: Job, rows: Sequence[Rows], fill: Fill, *, is_fixed: bool) -> None:
+        self._whole, self._fill, self._is_fixed = whole, fill, is_fixed
+        self._left, self._goes_up = deque(rows), rows[0] < rows[-1]
+        self._numbers = {one: number for number, one in enumerate(rows)}
+        self._n_rows, self._n_running, self._is_shared = _count(rows), 0, False
+        self._next: Job | None = None
+        self.error: TaskError | None = None
+
+    @property
+    def n_left(self) -> int:
+        """Planned pieces of which nobody has taken all."""
+        return len(self._left)
+
+    @property
+    def left_s(self) -> float:
+        """What is foreseen for these, one after the other."""
+        return self._seconds(_count(self._left))
+
+    @property
+    def row_s(self) -> float:
+        """What is foreseen for a row."""
+        return self._seconds(1)
+
+    def all(self) -> list[Job]:
+        """All of them, before one is taken, with their arguments."""
+        found = [self._made(rows) for rows in self._left]
+        for piece in found:
+            self.fill(piece)
+        return found
+
+    def first(self) -> Job:
+        """The one that its lane does next: smaller than planned where another one helps it."""
+        low, high = self._left[0]
+        if self._is_shared and not self._is_fixed:
+            n = self._suiting(_count(self._left) / 2)
+            if n < high - low and n * self.row_s >= LEAST_S:
+                low, high = (low, low + n) if self._goes_up else (high - n, high)
+        if self._next is None or self._next.rows != (low, high):
+            self._next = self._made((low, high))
+        return self._next
+
+    def last(self, n_rows: float) -> Job | None:
+        """For another lane, which should do so many rows in all; None if these are too few."""
+        low, high = self._left[-1]
+        if self._is_fixed:
+            return self._made((low, high)) if high - low <= n_rows else None
+        n = self._suiting(min(n_rows, _count(self._left)))
+        return self._made((high - n, high) if self._goes_up else (low, low + n)) if n else None
+
+    def _suiting(self, n_rows: float) -> int:
+        """How many of so many rows to do at once: half of them, as estimates are not sure."""
+        # after factoring, Hummel, Schonberg, Flynn 1992, doi:10.1145/135226.135232
+        half, unit = n_rows / 2, max(1, self._n_rows // UNITS)
+        n_rows = half if half * self.row_s >= LEAST_S else n_rows
+        return int(n_rows / unit) * unit or int(n_rows)
+
+    def fill(self, piece: Job) -> None:
+        """Give it its arguments, if it has none yet; raises what is wrong with them."""
+        if not piece.touches:
+            assert piece.rows is not None, "a piece"
+            self._fill(piece, self._numbers.get(piece.rows, 0))
+
+    def take(self, piece: Job) -> None:
+        """It is being done, which is the first one, or the last one."""
+        assert piece.rows is not None, "a piece"
+        self._n_running += 1
+        self._is_shared |= piece is not self._next
+        self._next = None
+        self._left = deque(
+            rest for rows in self._left for rest in _without(rows, piece.rows) if rest[0] < rest[1]
+        )
+
+    def over(self, error: TaskError | None) -> bool:
+        """A piece is over; whether all of them are: after an error no other one is begun."""
+        self._n_running -= 1
+        self.error = self.error or error
+        if self.error is not None:
+            self._left.clear()
+        return not self._n_running and not self._left
+
+    def place(self) -> None:
+        """The forecast has placed the whole."""
+        if self._next is not None:
+            self._foresee(self._next)
+
+    def _made(self, rows: Rows) -> Job:
+        whole, n_rows = self._whole, rows[1] - rows[0]
+        assert whole.owner is not None, "a job that is not over"
+        size = whole.size * n_rows / self._n_rows
+        found = Job(whole.number, whole.task, (), {}, [], whole.owner, (), size)
+        found.whole, found.rows = whole, rows
+        self._foresee(found)
+        return found
+
+    def _foresee(self, piece: Job) -> None:
+        assert piece.rows is not None, "a piece"
+        piece.placed, piece.cores = self._whole.placed, self._whole.cores
+        piece.seconds = self._seconds(piece.rows[1] - piece.rows[0])
+
+    def _seconds(self, n_rows: int) -> float:
+        return self._whole.seconds * self._whole.at_once * n_rows / self._n_rows
+
+
+def _without(rows: Rows, taken: Rows) -> tuple[Rows, Rows]:
+    """What of some rows is before those that are taken, and what is after these."""
+    return (rows[0], min(rows[1], taken[0])), (max(rows[0], taken[1]), rows[1])
+
+
+def _count(rows: Sequence[Rows] | deque[Rows]) -> int:
+    return sum(last - first for first, last in rows)

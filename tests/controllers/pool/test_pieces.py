@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Jobs that are done piece by piece: each row once, whoever takes how many of them."""
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi_jobs import HANGS_S
+
+import controllers as ct
+from controllers.pool.job import Job
+from controllers.pool.lane import Lane
+from controllers.pool.pieces import LEAST_S, Pieces
+from controllers.pool.task import Task
+
+N_ROWS = 640
+UP = [(0, 320), (320, 480), (480, 560), (560, 640)]
+DOWN = [(320, 640), (160, 320), (80, 160), (0, 80)]
+
+
+def whole_of(rows: list[tuple[int, int]], *, is_fixed: bool = False, row_s: float = 1e-3) -> Job:
+    """A job in pieces, of rows that each take so long."""
+    def fill(piece: Job, number: int) -> None:
+        piece.args = [number]
+        piece.touches = [SimpleNamespace()]     # type: ignore[list-item]
+
+    whole = Job(7, Task("plus"), [], {}, [], SimpleNamespace(), size=N_ROWS)    # type: ignore[arg-type]
+    whole.rows, whole.seconds, whole.cores = (0, N_ROWS), N_ROWS * row_s, 3
+    whole.pieces = Pieces(whole, rows, fill, is_fixed=is_fixed)
+    return whole
+
+
+def rows_of(piece: Job | None) -> tuple[int, int]:
+    assert piece is not None and piece.rows is not None
+    return piece.rows
+
+
+@pytest.mark.parametrize("rows", [UP, DOWN])
+def test_a_lane_does_planned_pieces_in_their_order(rows: list[tuple[int, int]]) -> None:
+    whole = whole_of(rows)
+    for number, expected in enumerate(rows):
+        piece = whole.pieces.first()
+        assert piece is whole.pieces.first() and piece.rows == expected
+        assert piece.size == expected[1] - expected[0] and piece.cores == 3
+        assert piece.seconds == pytest.approx(1e-3 * piece.size)
+        whole.pieces.fill(piece)
+        assert piece.args == [number]
+        whole.pieces.take(piece)
+    assert whole.n_left == 0 and whole.left_s == 0
+
+
+@pytest.mark.parametrize(("rows", "far"), [(UP, (480, 640)), (DOWN, (0, 160))])
+def test_who_is_early_takes_half_of_what_suits_from_the_far_end(
+    rows: list[tuple[int, int]], far: tuple[int, int]
+) -> None:
+    pieces = whole_of(rows).pieces
+    pieces.take(pieces.first())
+    piece = pieces.last(320)
+    assert rows_of(piece) == far
+    pieces.take(piece)
+    # of 160 rows that are left both will do half, and this lane a half of its own now
+    assert rows_of(pieces.first()) == ((320, 360) if rows is UP else (280, 320))
+
+
+def test_pieces_are_not_shorter_than_what_they_cost() -> None:
+    pieces = whole_of(UP, row_s=LEAST_S / 50).pieces
+    pieces.take(pieces.first())
+    assert rows_of(pieces.last(90)) == (550, 640), "45 rows would be too few"
+    pieces.take(pieces.last(90))
+    assert rows_of(pieces.first()) == (320, 370), "which is the least"
+
+
+def test_fixed_pieces_are_taken_as_they_are_planned() -> None:
+    pieces = whole_of(UP, is_fixed=True).pieces
+    assert pieces.last(79) is None
+    piece = pieces.last(100)
+    assert rows_of(piece) == (560, 640)
+    pieces.fill(piece)
+    assert piece.args == [3]
+    pieces.take(piece)
+    assert pieces.first().rows == (0, 320)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_each_row_is_done_once_whoever_takes_it(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    cuts = sorted({0, N_ROWS, *random.integers(1, N_ROWS, random.integers(1, 6)).tolist()})
+    rows = [*zip(cuts, cuts[1:])][:: random.choice([-1, 1])]
+    whole = whole_of(rows, is_fixed=bool(random.integers(2)), row_s=float(random.choice([1e-5, 1])))
+    lane, done = Lane(0, "a lane", None, SimpleNamespace()), np.zeros(N_ROWS, int)   # type: ignore[arg-type]
+    lane.push(whole)
+    running: list[Job] = []
+    while lane.ready or running:
+        if running and (not lane.ready or random.integers(2)):
+            assert whole.pieces.over(None) == (not lane.ready and len(running) == 1)
+            running.pop()
+            continue
+        first = lane.first()
+        piece = whole.pieces.last(random.integers(1, N_ROWS)) if random.integers(2) else first
+        if piece is not None:
+            low, high = rows_of(piece)
+            done[low:high] += 1
+            lane.take(piece)
+            running.append(piece)
+    assert (done == 1).all()
+
+
+def test_after_an_error_no_other_piece_is_begun() -> None:
+    pieces = whole_of(UP).pieces
+    for _ in range(2):
+        pieces.take(pieces.first())
+    error = ct.TaskError("failed", "plus")
+    assert not pieces.over(error) and pieces.n_left == 0, "one is under way"
+    assert pieces.over(None) and pieces.error is error
+
+
+def test_an_array_that_can_only_be_read_by_then_fails_the_task(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Pieces are made when somebody takes them: what is wrong then is told as any error is."""
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+    free, y = threading.Event(), np.zeros((64, 8))
+
+    def late(y: Any) -> None:
+        assert free.wait(HANGS_S)
+        y += 1
+
+    task = ct.Task("late", ("y",), roles={"y": "updating"})
+    task.variant(late)
+    with ct.tasks((), cores=2) as pool:
+        parts_of = "controllers.pool.hybrid.composites.parts_of"
+        monkeypatch.setattr(parts_of, lambda n, *_: [(0, n // 2), (n // 2, n - 8), (n - 8, n)])
+        future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
+        y.flags.writeable = False
+        free.set()
+        error = future.exception(HANGS_S)
+        assert isinstance(error, ct.TaskError) and "writeable" in str(error.__cause__)
+        y.flags.writeable = True
