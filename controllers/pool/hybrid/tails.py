@@ -31,7 +31,7 @@ def parts_of(
     [(0, 24), (24, 48), (48, 56), (56, 64)]
     >>> parts_of(64, 2, Estimate.about(1.0, 0.01, "history"))
     [(0, 32), (32, 64)]
-    >>> parts_of(64, 1, Estimate.about(0.01, 0.01, "history"), unsure=0.125)
+    >>> parts_of(64, 1, Estimate.about(0.02, 0.01, "history"), unsure=0.125)
     [(0, 48), (48, 64)]
     >>> [len(parts_of(512, n, Estimate.about(1.0, 0.5, "history"))) for n in (1, 2, 4, 8, 15)]
     [5, 10, 12, 16, 30]
