@@ -208,7 +208,7 @@ class Crew:
             way = next((one for one in last.may_run if one.lane is lane), None)
             if way is None or way.among:
                 continue
-            job = self._sooner(last, way, victim)
+            job = self._sooner(last, way, victim, lane)
             if job is not None:
                 victim.take(job)
                 job.way = way
@@ -216,27 +216,38 @@ class Crew:
                 return job
         return None
 
-    def _sooner(self, job: Job, way: Way, victim: Lane) -> Job | None:
+    def _sooner(self, job: Job, way: Way, victim: Lane, lane: Lane) -> Job | None:
         """`job`, the last one of `victim`, or rows of it, if that is done sooner here."""
         estimate = self._forecast.seconds(way, job, job.cores)
         here_s = estimate.most_s + self._forecast.transfer_s(job, way.lane)
         if job.pieces is None:
             after_s = job.seconds * (1 - 1 / victim.n_threads)
-            return job if here_s < self._wait_s(victim) + after_s else None
+            return job if here_s < _wait_s(victim) + after_s else None
         # of so many rows both lanes are done with theirs at the same time
         assert job.rows is not None, "a part of a task"
-        row_s = here_s / (job.rows[1] - job.rows[0])
-        n_rows = self._wait_s(victim) / (row_s + job.pieces.row_s / victim.n_threads)
+        row_s, n_idle = here_s / (job.rows[1] - job.rows[0]), lane.n_threads - len(lane.running)
+        n_rows = _left_s(victim) / (row_s + n_idle * job.pieces.row_s / victim.n_threads)
         if n_rows * row_s < LEAST_S:
             return None
-        found: Job | None = job.pieces.last(n_rows)
+        found: Job | None = job.pieces.last(n_rows, row_s)
         return found
 
-    def _wait_s(self, lane: Lane) -> float:
-        """Until a lane is done; what takes longer than foreseen takes twice that."""
-        now_s = time.perf_counter()
-        waits_s: float = sum(one[2].left_s for one in lane.ready)
-        for one, since_s in lane.running.items():
-            gone_s = now_s - since_s
-            waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
-        return waits_s / lane.n_threads
+
+def _wait_s(lane: Lane) -> float:
+    """Until a lane is done; what takes longer than foreseen takes twice that."""
+    now_s = time.perf_counter()
+    waits_s: float = sum(one[2].left_s for one in lane.ready)
+    for one, since_s in lane.running.items():
+        gone_s = now_s - since_s
+        waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
+    return waits_s / lane.n_threads
+
+def _left_s(lane: Lane) -> float:
+    """Until a lane is done, as fast as it is with what it does now, which is about to end."""
+    now_s, left_s, slower = time.perf_counter(), 0.0, 1.0
+    for one, since_s in lane.running.items():
+        gone_s = now_s - since_s
+        left_s += max(0.0, one.seconds - gone_s)
+        slower = max(slower, gone_s / one.seconds if one.seconds else 1.0)
+    ready_s: float = sum(one[2].left_s for one in lane.ready)
+    return (left_s + slower * ready_s) / lane.n_threads

@@ -60,26 +60,29 @@ class Pieces:
         """The one that its lane does next: smaller than planned where another one helps it."""
         low, high = self._left[0]
         if self._is_shared and not self._is_fixed:
-            n = self._suiting(_count(self._left) / 2)
+            n = self._suiting(_count(self._left) / 2, self.row_s)
             if n < high - low and n * self.row_s >= LEAST_S:
                 low, high = (low, low + n) if self._goes_up else (high - n, high)
         if self._next is None or self._next.rows != (low, high):
             self._next = self._made((low, high))
         return self._next
 
-    def last(self, n_rows: float) -> Job | None:
-        """For another lane, which should do so many rows in all; None if these are too few."""
+    def last(self, n_rows: float, row_s: float) -> Job | None:
+        """For another lane, which should do so many rows in all, each in so many seconds.
+
+        None if these are too few.
+        """
         low, high = self._left[-1]
         if self._is_fixed:
             return self._made((low, high)) if high - low <= n_rows else None
-        n = self._suiting(min(n_rows, _count(self._left)))
+        n = self._suiting(min(n_rows, _count(self._left)), row_s)
         return self._made((high - n, high) if self._goes_up else (low, low + n)) if n else None
 
-    def _suiting(self, n_rows: float) -> int:
+    def _suiting(self, n_rows: float, row_s: float) -> int:
         """How many of so many rows to do at once: half of them, as estimates are not sure."""
         # after factoring, Hummel, Schonberg, Flynn 1992, doi:10.1145/135226.135232
         half, unit = n_rows / 2, max(1, self._n_rows // UNITS)
-        n_rows = half if half * self.row_s >= LEAST_S else n_rows
+        n_rows = half if half * row_s >= LEAST_S else n_rows
         return int(n_rows / unit) * unit or int(n_rows)
 
     def fill(self, piece: Job) -> None:

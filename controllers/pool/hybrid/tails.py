@@ -34,7 +34,7 @@ def parts_of(
     >>> parts_of(64, 1, Estimate.about(0.02, 0.01, "history"), unsure=0.125)
     [(0, 48), (48, 64)]
     >>> [len(parts_of(512, n, Estimate.about(1.0, 0.5, "history"))) for n in (1, 2, 4, 8, 15)]
-    [5, 10, 12, 16, 30]
+    [7, 10, 12, 24, 45]
     """
     pieces = [1.0]
     if known is not None:
@@ -43,9 +43,12 @@ def parts_of(
         least = LEAST_S * max(1.0, n_jobs / 2)
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
-            n_pieces = min(MOST_PARTS, max(2, 1 + MOST_TAILS // n_jobs))
+            n_pieces = min(MOST_PARTS, max(3, 1 + MOST_TAILS // n_jobs))
             while len(pieces) < n_pieces and pieces[-1] * known.seconds >= 2 * least:
                 pieces[-1:] = [pieces[-1] / 2] * 2
     upto = [0.0, *accumulate(piece / n_jobs for piece in pieces for _ in range(n_jobs))]
     rows = [round(n_rows * part) for part in upto]
+    # those first that are larger by a row, or the last one of a worker may be such a one
+    counts = sorted((high - low for low, high in zip(rows, rows[1:])), reverse=True)
+    rows = [0, *accumulate(counts)]
     return [(low, high) for low, high in zip(rows, rows[1:]) if low < high]

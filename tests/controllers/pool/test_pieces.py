@@ -59,7 +59,7 @@ def test_who_is_early_takes_half_of_what_suits_from_the_far_end(
 ) -> None:
     pieces = whole_of(rows).pieces
     pieces.take(pieces.first())
-    piece = pieces.last(320)
+    piece = pieces.last(320, 1e-3)
     assert rows_of(piece) == far
     pieces.take(piece)
     # of 160 rows that are left both will do half, and this lane a half of its own now
@@ -69,15 +69,15 @@ def test_who_is_early_takes_half_of_what_suits_from_the_far_end(
 def test_pieces_are_not_shorter_than_what_they_cost() -> None:
     pieces = whole_of(UP, row_s=LEAST_S / 50).pieces
     pieces.take(pieces.first())
-    assert rows_of(pieces.last(90)) == (550, 640), "45 rows would be too few"
-    pieces.take(pieces.last(90))
+    assert rows_of(pieces.last(90, LEAST_S / 50)) == (550, 640), "45 rows would be too few"
+    pieces.take(pieces.last(90, LEAST_S / 50))
     assert rows_of(pieces.first()) == (320, 370), "which is the least"
 
 
 def test_fixed_pieces_are_taken_as_they_are_planned() -> None:
     pieces = whole_of(UP, is_fixed=True).pieces
-    assert pieces.last(79) is None
-    piece = pieces.last(100)
+    assert pieces.last(79, 1.0) is None
+    piece = pieces.last(100, 1.0)
     assert rows_of(piece) == (560, 640)
     pieces.fill(piece)
     assert piece.args == [3]
@@ -100,7 +100,7 @@ def test_each_row_is_done_once_whoever_takes_it(seed: int) -> None:
             running.pop()
             continue
         first = lane.first()
-        piece = whole.pieces.last(random.integers(1, N_ROWS)) if random.integers(2) else first
+        piece = whole.pieces.last(random.integers(1, N_ROWS), 1e-4) if random.integers(2) else first
         if piece is not None:
             low, high = rows_of(piece)
             done[low:high] += 1
