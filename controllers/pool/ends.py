@@ -32,8 +32,6 @@ class Ends:
         way = job.way
         assert way is not None, "a job that was done just now"
         if error is None:
-            if job.outcome is not None:
-                job.outcome.ended(*when)
             self._forecast.ended(job, way, seconds)
         self.newest.append(Ended(
             job.number, job.task.name, way.variant.name, job.where, job.cores, *when,
@@ -42,12 +40,16 @@ class Ends:
         if job.whole is not None:
             piece, job = job, job.whole
             piece.let_go()
-            is_over, error = job.pieces.over(error), job.pieces.error
+            pieces, (start, end) = job.pieces, when
+            is_over, error = pieces.over(start, error), pieces.error
+            when = pieces.start, end
             if error is not None:   # no other piece is begun
                 assert job.placed is not None, "whose pieces are done"
                 job.placed.lane.remove(job)
             if not is_over:
                 return None
+        if error is None and job.outcome is not None:
+            job.outcome.ended(*when)
         future = future_of(job)
         future.written = [touch for touch in job.touches if touch.writes]
         if error is not None:

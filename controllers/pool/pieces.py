@@ -23,7 +23,8 @@ class Pieces:
     """Of a job of a hybrid task, those first that its lane does first; for the pool's lock.
 
     is_fixed: they are done as they are planned, whoever does them; else others take any rows of
-    those that its lane does last.  error: of the first piece that has failed.
+    those that its lane does last.  start: of the one that was begun first of those that are over,
+    in ns.  error: of the first piece that has failed.
     """
 
     def __init__(self, whole: Job, rows: Sequence[Rows], fill: Fill, *, is_fixed: bool) -> None:
@@ -32,6 +33,7 @@ class Pieces:
         self._numbers = {one: number for number, one in enumerate(rows)}
         self._n_rows, self._n_running, self._is_shared = _count(rows), 0, False
         self._next: Job | None = None
+        self.start: int | None = None
         self.error: TaskError | None = None
 
     @property
@@ -101,9 +103,13 @@ class Pieces:
             rest for rows in self._left for rest in _without(rows, piece.rows) if rest[0] < rest[1]
         )
 
-    def over(self, error: TaskError | None) -> bool:
-        """A piece is over; whether all of them are: after an error no other one is begun."""
+    def over(self, start: int, error: TaskError | None) -> bool:
+        """A piece that was begun then is over; whether all of them are.
+
+        After an error no other one is begun.
+        """
         self._n_running -= 1
+        self.start = start if self.start is None else min(start, self.start)
         self.error = self.error or error
         if self.error is not None:
             self._left.clear()

@@ -8,11 +8,13 @@ that function and the last one, which touch all that the task is given.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, Union
+from collections.abc import Hashable, Mapping, Sequence
+from math import log2
+from typing import Any, NamedTuple, TypeAlias, Union
 
 from controllers.pool.cut import Cut
 from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid.division import end_of
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.hybrid.item_sums import ItemSums
 from controllers.pool.hybrid.own_arrays import OwnArrays
@@ -22,6 +24,7 @@ from controllers.pool.hybrid.sides import Side, Sides
 from controllers.pool.hybrid.splitting import Splitting
 from controllers.pool.hybrid.summing import Summing
 from controllers.pool.hybrid.tails import parts_of
+from controllers.pool.hybrid.worth import Worth
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
 from controllers.pool.memories import Memories, Replicas
 from controllers.pool.share import Share
@@ -34,6 +37,17 @@ MOST_UNITS = 512    # in which shares are counted
 Composite: TypeAlias = Union[Hybrid, Replicated, Series]
 
 
+class _Shared(NamedTuple):
+    """Sides of a task with so many units each, and how long it is foreseen to take.
+
+    foreseen_s: 0 where it is not to be compared with others of its kind.
+    """
+
+    shares: list[tuple[Side, int]]
+    kind: Hashable
+    foreseen_s: float
+
+
 class Composites:
     """Makes the jobs of hybrid tasks; for who holds the pool's lock, which is `lock`."""
 
@@ -43,7 +57,7 @@ class Composites:
     ) -> None:  # fmt: skip
         self._owner, self._submissions, self._forecast = owner, submissions, forecast
         self._memories, self._enter, self._lock = memories, enter, lock
-        self._sides, self._own = Sides(forecast, share), OwnArrays()
+        self._sides, self._own, self._worth = Sides(forecast, share), OwnArrays(), Worth()
         self._summing = Summing(self._sides, self._own)
 
     def submitted(
@@ -105,11 +119,14 @@ class Composites:
         n_rows = cut.rows(named)
         whole.may_run = cut.suiting(sums.ways)
         made = RowParts(task, cut, sums, jobs, named, len(args))
+        shared = self._shares(hybrid, cut, whole, min(n_rows, MOST_UNITS), n_rows, jobs)
         parts = [
             made.part(side, rows, whole.size / n_rows)
-            for side, rows in self._cut(hybrid, cut, whole, n_rows, jobs) if rows
+            for side, rows in self._cut(hybrid, whole, n_rows, shared) if rows
         ]
         made.check()
+        if len(parts) > 1:
+            self._worth.watch(shared.kind, shared.foreseen_s, parts)
         # devices first: theirs are few long pieces
         for part in sorted(parts, key=lambda one: one.may_run[0].lane.device is None):
             jobs.enter(part)
@@ -120,14 +137,13 @@ class Composites:
                 sums.enter(name, given, jobs)
 
     def _cut(
-        self, hybrid: Hybrid, cut: Cut, whole: Job, n_rows: int, jobs: PartJobs
+        self, hybrid: Hybrid, whole: Job, n_rows: int, shared: _Shared
     ) -> list[tuple[Side, list[tuple[int, int]]]]:
         """Sides, and of which rows the pieces of each one are, those first that it does first.
 
         Small ones lie where another side's rows begin, as far as there is one.
         """
-        n, first = max(1, min(n_rows, MOST_UNITS)), 0
-        shares = [one for one in self._shares(hybrid, cut, whole, n, n_rows, jobs) if one[1]]
+        n, first, shares = max(1, min(n_rows, MOST_UNITS)), 0, shared.shares
         is_cut = hybrid.shares is None and len(shares) > 1
         known = [
             self._forecast.known(side.way, whole.size * count / n / side.n_jobs, side.cores)
@@ -153,8 +169,9 @@ class Composites:
     def _shares(
         self, hybrid: Hybrid, cut: Cut | None, whole: Job, n: int, n_rows: int | None,
         jobs: PartJobs,
-    ) -> list[tuple[Side, int]]:  # fmt: skip
-        """Sides, and how many of n units of a task each one gets."""
+    ) -> _Shared:  # fmt: skip
+        """Sides, and how many of n units of a task, of one at least, each one gets."""
+        n = max(1, n)
         parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
         rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
         sides = self._sides.of(
@@ -168,7 +185,12 @@ class Composites:
             for side in (sides if hybrid.shares is None else ())
         ]
         counts = self._sides.counts(sides, ends, n, hybrid.shares, devices=hybrid.devices)
-        return [*zip(sides, counts)]
+        known_by = [(side.way, side.cores, side.n_jobs) for side in sides]
+        kind, foreseen_s = (*known_by, round(log2(max(1.0, whole.size)))), 0.0
+        if ends and n_rows is not None and hybrid.devices is None:
+            counts = self._worth.counts(kind, ends, counts)
+            foreseen_s = end_of(ends, counts)
+        return _Shared([one for one in zip(sides, counts) if one[1]], kind, foreseen_s)
 
     def _split(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
@@ -181,8 +203,7 @@ class Composites:
                 f"{', '.join(kwargs)} by name; leave the names out"
             )
         whole = jobs.made(hybrid.task, args)
-        of_all = self._shares(hybrid, None, whole, MOST_UNITS, None, jobs)
-        shares = [one for one in of_all if one[1]]
+        shares = self._shares(hybrid, None, whole, MOST_UNITS, None, jobs).shares
         parts = [
             jobs.made(hybrid.task, args, None, whole.size * count / MOST_UNITS)
             for _, count in shares

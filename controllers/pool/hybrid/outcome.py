@@ -2,7 +2,7 @@
 """How long hybrid tasks have taken as wholes, by how they were divided."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from controllers.estimates.task_key import Case, TaskKey
 from controllers.pool.forecast import Forecast
@@ -29,9 +29,8 @@ class Outcomes:
 
     def watch(self, jobs: Sequence[Job], counts: Sequence[int]) -> None:
         """Learn how long these take, when all of them are over."""
-        watched = Outcome(self, tuple(counts), len(jobs))
-        for job in jobs:
-            job.outcome = watched
+        its = tuple(counts)
+        watch(jobs, lambda seconds: self.learn(its, seconds))
 
     def learn(self, counts: Counts, seconds: float) -> None:
         """An execution has taken so long."""
@@ -49,11 +48,11 @@ class Outcomes:
         return (*found, self._n - sum(found))
 
 
-class Outcome:
+class _Outcome:
     """One execution, from the start of its first job to the end of the last one."""
 
-    def __init__(self, of: Outcomes, counts: Counts, n_jobs: int) -> None:
-        self._of, self._counts, self._n_left = of, counts, n_jobs
+    def __init__(self, learn: Callable[[float], None], n_jobs: int) -> None:
+        self._learn, self._n_left = learn, n_jobs
         self._start = self._end = 0
 
     def ended(self, start: int, end: int) -> None:
@@ -62,4 +61,11 @@ class Outcome:
         self._end = max(end, self._end)
         self._n_left -= 1
         if not self._n_left:
-            self._of.learn(self._counts, (self._end - self._start) / 1e9)
+            self._learn((self._end - self._start) / 1e9)
+
+
+def watch(jobs: Sequence[Job], learn: Callable[[float], None]) -> None:
+    """Tell how many seconds these have taken, when all of them are over and none has failed."""
+    watched = _Outcome(learn, len(jobs))
+    for job in jobs:
+        job.outcome = watched

@@ -45,7 +45,7 @@ class Tries:
             if count or found[most] <= few:
                 continue
             n_units = few * is_new[number]
-            if not n_units and _is_turn(left_out[number]):
+            if not n_units and is_turn(left_out[number]):
                 fits = [ends[number](0, k) <= whole_s / 2 for k in range(1, found[most])]
                 n_units = sum(fits) or sum(
                     ends[number](0, k) <= whole_s for k in range(1, few + 1)
@@ -57,5 +57,6 @@ class Tries:
         return found
 
 
-def _is_turn(n_times: int) -> bool:
+def is_turn(n_times: int) -> bool:
+    """Whether what was left out so many times in a row is to be tried now."""
     return n_times >= FIRST_TURN and n_times & (n_times - 1) == 0

@@ -96,7 +96,7 @@ def test_each_row_is_done_once_whoever_takes_it(seed: int) -> None:
     running: list[Job] = []
     while lane.ready or running:
         if running and (not lane.ready or random.integers(2)):
-            assert whole.pieces.over(None) == (not lane.ready and len(running) == 1)
+            assert whole.pieces.over(0, None) == (not lane.ready and len(running) == 1)
             running.pop()
             continue
         first = lane.first()
@@ -114,8 +114,8 @@ def test_after_an_error_no_other_piece_is_begun() -> None:
     for _ in range(2):
         pieces.take(pieces.first())
     error = ct.TaskError("failed", "plus")
-    assert not pieces.over(error) and pieces.n_left == 0, "one is under way"
-    assert pieces.over(None) and pieces.error is error
+    assert not pieces.over(0, error) and pieces.n_left == 0, "one is under way"
+    assert pieces.over(0, None) and pieces.error is error
 
 
 def test_an_array_that_can_only_be_read_by_then_fails_the_task(
