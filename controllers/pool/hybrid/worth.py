@@ -14,7 +14,7 @@ from controllers.pool.hybrid.outcome import watch
 from controllers.pool.hybrid.tries import is_turn
 from controllers.pool.job import Job
 
-LOOKS = 4           # of the newest divided executions the best one counts
+LOOKS = 4           # of the newest divided executions the second best one counts
 MOST_KNOWN = 256    # kinds of tasks
 
 
@@ -33,7 +33,7 @@ class Worth:
         alone = _best_alone(ends, sum(counts))
         if known is None or len(known.longer) < LOOKS or max(counts) == sum(counts):
             return [*counts]
-        if min(known.longer) * end_of(ends, counts) < end_of(ends, alone):
+        if sorted(known.longer)[1] * end_of(ends, counts) < end_of(ends, alone):
             known.n_alone = 0
             return [*counts]
         known.n_alone += 1

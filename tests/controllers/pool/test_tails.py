@@ -14,8 +14,10 @@ import pytest
 from mpi_jobs import HANGS_S
 
 import controllers as ct
+from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
+from controllers.pool.hybrid.tails import parts_of
 from controllers.pool.pool import Pool
 from controllers.pool.way import Way
 from hitmap.comm import SerialCommunicator
@@ -125,3 +127,10 @@ def test_who_is_early_does_the_small_parts_of_who_is_late() -> None:
         free.set()
         assert future.exception(HANGS_S) is None and pool.report().n_stolen >= 1
     assert (y == 1).all()
+
+
+@pytest.mark.parametrize("n_rows", [47, 67, 512])
+def test_of_many_workers_nobody_has_twice_the_larger_pieces(n_rows: int) -> None:
+    known = Estimate.about(0.2, 0.4, "history")
+    counts = [last - first for first, last in parts_of(n_rows, 15, known)]
+    assert sum(counts) == n_rows and counts == sorted(counts, reverse=True)

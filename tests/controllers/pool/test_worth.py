@@ -41,13 +41,15 @@ def test_dividing_is_tried_again_and_counts_when_it_pays() -> None:
     found = [worth.counts("a kind", ENDS, SHARES) == SHARES for _ in range(17)]
     assert [number + 1 for number, is_tried in enumerate(found) if is_tried] == [4, 8, 16]
     took(worth, 6.5)
+    assert worth.counts("a kind", ENDS, SHARES) == [9, 0], "once is luck"
+    took(worth, 6.5)
     assert all(worth.counts("a kind", ENDS, SHARES) == SHARES for _ in range(9))
 
 
-def test_one_disturbed_execution_changes_nothing() -> None:
+def test_disturbed_executions_change_nothing() -> None:
     worth = Worth()
     for number in range(20):
-        took(worth, 6.2 if number % 3 == 0 else 50.0)
+        took(worth, 6.2 if number % 2 == 0 else 50.0)
         assert worth.counts("a kind", ENDS, SHARES) == SHARES
 
 
