@@ -140,3 +140,23 @@ def test_an_array_that_can_only_be_read_by_then_fails_the_task(
         error = future.exception(HANGS_S)
         assert isinstance(error, ct.TaskError) and "writeable" in str(error.__cause__)
         y.flags.writeable = True
+
+
+def test_a_pool_goes_on_after_a_piece_that_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+    begun, y = list[int](), np.zeros((64, 8))
+
+    def fails(y: Any) -> None:
+        begun.append(len(y))
+        raise KeyError("a piece")
+
+    task = ct.Task("fails", ("y",), roles={"y": "updating"})
+    task.variant(fails)
+    with ct.tasks((), cores=1) as pool:
+        parts_of = "controllers.pool.hybrid.composites.parts_of"
+        monkeypatch.setattr(parts_of, lambda n, *_: [(k, k + 8) for k in range(0, n, 8)])
+        future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
+        assert isinstance(future.exception(HANGS_S), ct.TaskError) and begun == [8]
+        assert pool.submit(len, "abc").result(5) == 3
