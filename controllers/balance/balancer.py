@@ -161,7 +161,7 @@ class Balancer:
 
     def follow(self, engine: Engine) -> None:
         """The field is divided as it was, but this engine runs the steps from now on."""
-        self._watch, self._n_launches = Watch(engine), 0
+        self._watch, self._n_launches = Watch(engine, self._wanted), 0
         self._per_launch = engine.plan.span
 
     def give_up(self, why: str) -> None:
@@ -177,7 +177,7 @@ class Balancer:
         )  # fmt: skip
 
     def _attach(self, engine: Engine) -> None:
-        self._watch, self._n_launches, self._is_kept = Watch(engine), 0, False
+        self._watch, self._n_launches, self._is_kept = Watch(engine, self._wanted), 0, False
         self._per_launch = engine.plan.span
         self._cells = cells_on(engine.plan, self._terms.devices)
         n_cells = sum(self._cells)

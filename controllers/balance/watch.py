@@ -20,11 +20,11 @@ class Watch:
     It looks at pairs of steps at even distances.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, n_steps: int = 1) -> None:
         self._launches = engine.ends.launches
         self._devices = {place: engine.plan.locations[place].controller
                          for place in engine.plan.places}  # fmt: skip
-        self.begin(1)
+        self.begin(n_steps)
 
     def begin(self, n_steps: int) -> None:
         """A window begins, probably of so many steps."""

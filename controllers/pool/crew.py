@@ -208,7 +208,7 @@ class Crew:
             way = next((one for one in last.may_run if one.lane is lane), None)
             if way is None or way.among:
                 continue
-            job = self._sooner(last, way, victim, lane)
+            job = self._sooner(last, way, victim)
             if job is not None:
                 victim.take(job)
                 job.way = way
@@ -216,10 +216,11 @@ class Crew:
                 return job
         return None
 
-    def _sooner(self, job: Job, way: Way, victim: Lane, lane: Lane) -> Job | None:
-        """`job`, the last one of `victim`, or rows of it, if that is done sooner here."""
+    def _sooner(self, job: Job, way: Way, victim: Lane) -> Job | None:
+        """`job`, the last one of `victim`, or rows of it, if that is done sooner that way."""
+        lane = way.lane
         estimate = self._forecast.seconds(way, job, job.cores)
-        here_s = estimate.most_s + self._forecast.transfer_s(job, way.lane)
+        here_s = estimate.most_s + self._forecast.transfer_s(job, lane)
         if job.pieces is None:
             after_s = job.seconds * (1 - 1 / victim.n_threads)
             return job if here_s < _wait_s(victim) + after_s else None
@@ -241,6 +242,7 @@ def _wait_s(lane: Lane) -> float:
         gone_s = now_s - since_s
         waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
     return waits_s / lane.n_threads
+
 
 def _left_s(lane: Lane) -> float:
     """Until a lane is done, as fast as it is with what it does now, which is about to end."""

@@ -41,7 +41,7 @@ class Ends:
             piece, job = job, job.whole
             piece.let_go()
             pieces, (start, end) = job.pieces, when
-            is_over, error = pieces.over(start, error), pieces.error
+            is_over, error = pieces.over(piece, start, error), pieces.error
             when = pieces.start, end
             if error is not None:   # no other piece is begun
                 assert job.placed is not None, "whose pieces are done"

@@ -31,7 +31,8 @@ class Pieces:
         self._whole, self._fill, self._is_fixed = whole, fill, is_fixed
         self._left, self._goes_up = deque(rows), rows[0] < rows[-1]
         self._numbers = {one: number for number, one in enumerate(rows)}
-        self._n_rows, self._n_running, self._is_shared = _count(rows), 0, False
+        self._n_rows, self._is_shared = _count(rows), False
+        self._running: set[Job] = set()
         self._next: Job | None = None
         self.start: int | None = None
         self.error: TaskError | None = None
@@ -96,29 +97,29 @@ class Pieces:
     def take(self, piece: Job) -> None:
         """It is being done, which is the first one, or the last one."""
         assert piece.rows is not None, "a piece"
-        self._n_running += 1
+        self._running.add(piece)
         self._is_shared |= piece is not self._next
         self._next = None
         self._left = deque(
             rest for rows in self._left for rest in _without(rows, piece.rows) if rest[0] < rest[1]
         )
 
-    def over(self, start: int, error: TaskError | None) -> bool:
-        """A piece that was begun then is over; whether all of them are.
+    def over(self, piece: Job, start: int, error: TaskError | None) -> bool:
+        """A piece that was begun at `start` is over; whether all of them are.
 
         After an error no other one is begun.
         """
-        self._n_running -= 1
+        self._running.remove(piece)
         self.start = start if self.start is None else min(start, self.start)
         self.error = self.error or error
         if self.error is not None:
             self._left.clear()
-        return not self._n_running and not self._left
+        return not self._running and not self._left
 
     def place(self) -> None:
-        """The forecast has placed the whole."""
-        if self._next is not None:
-            self._foresee(self._next)
+        """The forecast has placed the whole, of which a piece may have begun before."""
+        for piece in (*self._running, *([self._next] if self._next else ())):
+            self._foresee(piece)
 
     def _made(self, rows: Rows) -> Job:
         whole, n_rows = self._whole, rows[1] - rows[0]

@@ -148,8 +148,7 @@ class Pool:
         with self._lock:
             return PoolReport.of(
                 self._ends.newest, self._forecast.decisions, self._ends.n_over,
-                self._crew.n_stolen,
-                self._memories.moved_nbytes,
+                self._crew.n_stolen, self._memories.moved_nbytes,
             )  # fmt: skip
 
     def save_timeline(self, path: str | os.PathLike[str]) -> None:

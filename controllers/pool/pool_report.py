@@ -43,7 +43,8 @@ class TaskReport:
 class PoolReport:
     """The newest jobs of this rank's pool, and where they were sent and why.
 
-    n_jobs: how many were done in all.  n_stolen: of these, elsewhere than was foreseen.
+    n_jobs: how many were done in all.  n_stolen: of these, and of their pieces, elsewhere than was
+    foreseen.
     moved_nbytes: to devices with memory of their own, and from them.
     """
 

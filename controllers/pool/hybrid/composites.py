@@ -188,8 +188,9 @@ class Composites:
         known_by = [(side.way, side.cores, side.n_jobs) for side in sides]
         kind, foreseen_s = (*known_by, round(log2(max(1.0, whole.size)))), 0.0
         if ends and n_rows is not None and hybrid.devices is None:
-            counts = self._worth.counts(kind, ends, counts)
-            foreseen_s = end_of(ends, counts)
+            waits = [self._sides.wait_s(side, ready_s) for side in sides]
+            counts = self._worth.counts(kind, ends, counts, waits)
+            foreseen_s = end_of(ends, counts, waits)
         return _Shared([one for one in zip(sides, counts) if one[1]], kind, foreseen_s)
 
     def _split(

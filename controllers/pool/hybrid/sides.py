@@ -125,7 +125,7 @@ class Sides:
         As `_foreseen`, with some for as many devices as there have to be; or by `shares`.
         """
         if shares is None:
-            waits = [] if ready_s is None else [self._wait_s(side, ready_s) for side in sides]
+            waits = [] if ready_s is None else [self.wait_s(side, ready_s) for side in sides]
             if devices is None:
                 return self._foreseen(sides, ends, n, floor_s, outcomes, waits)
             found = self._foreseen(sides, ends, n, floor_s, None, waits)
@@ -199,7 +199,7 @@ class Sides:
         )  # fmt: skip
         return Outcomes(self._forecast, key, size, n)
 
-    def _wait_s(self, side: Side, ready_s: float) -> float:
+    def wait_s(self, side: Side, ready_s: float) -> float:
         """For how long it is busy."""
         return self._forecast.start_s(side.way.lane, side.cores, ready_s, side.taken) - ready_s
 
@@ -219,7 +219,7 @@ class Sides:
         units, which are not divided; None where they can be.
         """
         forecast, lane = self._forecast, side.way.lane
-        start_s = self._wait_s(side, ready_s) + forecast.moves_s(rest, lane)
+        start_s = self.wait_s(side, ready_s) + forecast.moves_s(rest, lane)
         moved = forecast.moves_upto(cut, lane, n)
         upto = self._times(side, size, n, n_rows)
         if upto is None:
@@ -260,7 +260,7 @@ class Sides:
             gives takes the side, or the host, which does it for all sides.
         """
         forecast, lane = self._forecast, side.way.lane
-        start_s, shared, n = self._wait_s(side, ready_s), _shared(calls), len(calls)
+        start_s, shared, n = self.wait_s(side, ready_s), _shared(calls), len(calls)
         start_s += forecast.moves_s([*shared.values()], lane)
         work, sent = [0.0], [0.0]
         for job, nbytes, add_s in zip(calls, back, adds):

@@ -24,23 +24,27 @@ class Worth:
     def __init__(self) -> None:
         self._kinds: dict[Hashable, _Kind] = {}
 
-    def counts(self, key: Hashable, ends: Sequence[End], counts: Sequence[int]) -> list[int]:
+    def counts(
+        self, key: Hashable, ends: Sequence[End], counts: Sequence[int],
+        waits: Sequence[float] = (),
+    ) -> list[int]:  # fmt: skip
         """These counts, or all for the best side alone, where dividing has not paid for a while.
 
-        Then it is tried again the 4th, 8th, 16th ... time.
+        Then it is tried again the 4th, 8th, 16th ... time.  waits: how long sides are busy, in s.
         """
         known = self._kinds.get(key)
         alone = _best_alone(ends, sum(counts))
         if known is None or len(known.longer) < LOOKS or max(counts) == sum(counts):
             return [*counts]
-        if sorted(known.longer)[1] * end_of(ends, counts) < end_of(ends, alone):
+        more_s = (sorted(known.longer)[1] - 1) * end_of(ends, counts, waits)
+        if end_of(ends, counts) + more_s < end_of(ends, alone):
             known.n_alone = 0
             return [*counts]
         known.n_alone += 1
         return [*counts] if is_turn(known.n_alone) else alone
 
     def watch(self, key: Hashable, foreseen_s: float, jobs: Sequence[Job]) -> None:
-        """Learn how long these take, all that a divided task is."""
+        """Learn how long these take, all that a divided task is, from when they begin."""
         if not 0 < foreseen_s < float("inf"):
             return
         if len(self._kinds) >= MOST_KNOWN:

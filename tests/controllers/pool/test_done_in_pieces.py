@@ -96,8 +96,8 @@ def test_each_row_is_done_once_whoever_takes_it(seed: int) -> None:
     running: list[Job] = []
     while lane.ready or running:
         if running and (not lane.ready or random.integers(2)):
-            assert whole.pieces.over(0, None) == (not lane.ready and len(running) == 1)
-            running.pop()
+            is_last = not lane.ready and len(running) == 1
+            assert whole.pieces.over(running.pop(), 0, None) == is_last
             continue
         first = lane.first()
         piece = whole.pieces.last(random.integers(1, N_ROWS), 1e-4) if random.integers(2) else first
@@ -111,11 +111,24 @@ def test_each_row_is_done_once_whoever_takes_it(seed: int) -> None:
 
 def test_after_an_error_no_other_piece_is_begun() -> None:
     pieces = whole_of(UP).pieces
-    for _ in range(2):
-        pieces.take(pieces.first())
+    begun = [pieces.first()]
+    pieces.take(begun[0])
+    begun.append(pieces.first())
+    pieces.take(begun[1])
     error = ct.TaskError("failed", "plus")
-    assert not pieces.over(0, error) and pieces.n_left == 0, "one is under way"
-    assert pieces.over(0, None) and pieces.error is error
+    assert not pieces.over(begun[0], 0, error) and pieces.n_left == 0, "one is under way"
+    assert pieces.over(begun[1], 0, None) and pieces.error is error
+
+
+def test_a_piece_that_began_before_the_forecast_is_told_how_long_it_takes() -> None:
+    """By that who waits for a GPU leaves the core to others, and others see how late it is."""
+    whole = whole_of(UP, row_s=0.0)
+    piece = whole.pieces.first()
+    whole.pieces.take(piece)
+    assert piece.seconds == 0.0
+    whole.seconds = 6.4
+    whole.pieces.place()
+    assert piece.seconds == pytest.approx(3.2)
 
 
 def test_an_array_that_can_only_be_read_by_then_fails_the_task(
