@@ -23,8 +23,8 @@ def slow_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second part of a device takes three times as long."""
     begin = Watch.__init__
 
-    def watching(self: Watch, engine: Any) -> None:
-        begin(self, engine)
+    def watching(self: Watch, engine: Any, n_steps: int = 1) -> None:
+        begin(self, engine, n_steps)
         self.cells = {}     # type: ignore[attr-defined]
         for place in engine.plan.places:
             number = engine.plan.locations[place].controller
