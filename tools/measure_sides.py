@@ -2,7 +2,8 @@
 """What two sides of a hybrid task do together, over what each does alone.
 
     python tools/measure_sides.py [--device gpu ...] [--cores N] [--private] [--ratios 1 3 10 100]
-                                  [--milliseconds 30] [--rounds 7] [--pause [DRIFT]] [--out f.json]
+                                  [--milliseconds 30] [--rounds 7] [--by-row]
+                                  [--pause [DRIFT]] [--out f.json]
 
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
 long: the rate of both over the sum of those alone, in turns, and over that of the better one; and
@@ -12,6 +13,8 @@ The sides are a device and the cores that it leaves: all beside a GPU, without t
 computes with where it is (part of) a CPU.  Two devices are the sides themselves: unlike ones
 (`--device gpu:0 cpu`), or parts of one (`--device cpu/1,1`), of which the second one is slowed: it
 does the same several times over.
+On cores NumPy computes all rows that it is given at once; --by-row: one after another, with some
+ten functions each, between which all threads want the interpreter's lock.
 --pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
 machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
 """
@@ -29,7 +32,15 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # cores are the pool's
 
 import numpy as np
-from measure_tasks import TURNS, TURNS_BY_SECOND, WIDTH, Array, opened, turned_on_host
+from measure_tasks import (
+    TURNS,
+    TURNS_BY_SECOND,
+    WIDTH,
+    Array,
+    opened,
+    turned_at_once,
+    turned_on_host,
+)  # fmt: skip
 
 import controllers as ct
 from controllers.pool.hybrid.hybrid import Hybrid
@@ -44,6 +55,7 @@ class Work:
 
     def __init__(self, given: argparse.Namespace, pool: Pool, cores: Pool | None) -> None:
         self.pool, self.cores, self._pause = pool, cores, given.pause
+        self._function = turned_on_host if given.by_row else turned_at_once
         width = WIDTH if given.pause is None else 16
         self._x, self._arrays = np.full((N_ROWS, width), 0.3), dict[object, Array]()
         self._draw = np.random.default_rng(1)
@@ -69,7 +81,7 @@ class Work:
         if not self.unlike and (1 in sides or self.cores is None):
             made.variant(TURNS)
         if 2 in sides and self.cores is not None:
-            made.variant(turned_on_host if self._pause is None else self._on_cores)
+            made.variant(self._function if self._pause is None else self._on_cores)
         return made
 
     def alone(self, name: str, side: int) -> Hybrid:
@@ -150,7 +162,8 @@ class Work:
 
     def _rest(self) -> None:
         """One of two pools would leave alone what the other one has leased."""
-        for pool in (self.pool, self.cores) if self.cores is not None else ():
+        for pool in (self.pool, self.cores) if self.cores not in (None, self.pool) else ():
+            assert pool is not None, "both"
             pool._share.rest()
 
 
@@ -213,6 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ratios", type=float, nargs="+", default=[1, 3, 10, 100])
     parser.add_argument("--milliseconds", type=float, default=30)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--by-row", action="store_true")
     parser.add_argument("--pause", type=float, nargs="?", const=1.0, metavar="DRIFT")
     parser.add_argument("--out")
     given = parser.parse_args(arguments)
@@ -220,7 +234,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with opened(given) as pool:
         left = max(1, n_cores - sum(lane.cores for lane in pool._lanes))
         with ct.tasks((), cores=left) as beside:
-            work = Work(given, pool, None if len(pool._lanes) > 2 else beside)
+            cores = beside if left < n_cores else pool
+            work = Work(given, pool, None if len(pool._lanes) > 2 else cores)
             for ratio in given.ratios:
                 found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio)
                 listed = ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())

@@ -86,12 +86,26 @@ def put_values(
         values = values_of(box)
         for field, source in sources.items():
             tiles = engine.to_set(field, place)
-            cells = _view(engine, field, place, tiles[0], box)
             try:
-                convert(_repeated(values[source], box), cells, box.lower)
+                cells = _fitting(engine, field, place, tiles[0], box, values[source])
             except ValueError as error:
                 raise ValueError(f"{source}: {error}") from None
             _put(engine, field, place, tiles, box, cells)
+
+
+def _fitting(
+    engine: Engine, field: str, place: int, tile: Tile, box: Shape, values: npt.ArrayLike
+) -> npt.NDArray[Any]:
+    """They themselves where a device reads them as they are, or what they are converted to."""
+    given = _repeated(values, box)
+    is_changed = tile.host is not None or any(
+        not (wall & box).empty for wall in engine.plan.walls(field)
+    )
+    if given.dtype == tile.dtype and not is_changed:
+        return given
+    cells = _view(engine, field, place, tile, box)
+    convert(given, cells, box.lower)
+    return cells
 
 
 def _repeated(values: npt.ArrayLike, box: Shape) -> npt.NDArray[Any]:

@@ -46,7 +46,7 @@ def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceV
 
 def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
     layout = engine.plan.layout_of(initial.fields[0])
-    if comm.size == 1 and is_mapped(initial.value):     # perhaps larger than the memory
+    if comm.size == 1 and (is_mapped(initial.value) or _is_as_it_is(initial, engine)):
         return lambda place, box: dict.fromkeys(
             initial.fields, initial.value[box.slices((0,) * box.n_axes)]
         )
@@ -62,6 +62,14 @@ def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValu
     return lambda place, box: {
         field: parts[field][place][box.slices(layout.owned[place].lower)] for field in parts
     }
+
+
+def _is_as_it_is(initial: Initial, engine: Engine) -> bool:
+    """Whether no value is converted, which may fail, nor lies in what is to be set."""
+    return all(initial.value.dtype == dtype_of(engine, field) for field in initial.fields) and not (
+        any(np.may_share_memory(initial.value, tile.host) for tile in engine.tiles.values()
+            if tile.host is not None)
+    )  # fmt: skip
 
 
 def _of_dataset(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
-from controllers.pool.pieces import LEAST_S
+from controllers.pool.pieces import LEAST_TAKEN_S
 from controllers.pool.share import Share
 from controllers.pool.way import Way
 
@@ -228,7 +228,7 @@ class Crew:
         assert job.rows is not None, "a part of a task"
         row_s, n_idle = here_s / (job.rows[1] - job.rows[0]), lane.n_threads - len(lane.running)
         n_rows = _left_s(victim) / (row_s + n_idle * job.pieces.row_s / victim.n_threads)
-        if n_rows * row_s < LEAST_S:
+        if n_rows * row_s < LEAST_TAKEN_S:
             return None
         found: Job | None = job.pieces.last(n_rows, row_s)
         return found

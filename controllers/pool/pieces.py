@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from controllers.pool.job import Job
 from controllers.pool.task_error import TaskError
 
-LEAST_S = 4e-3      # of a piece that is cut off: about a tenth of that is spent on it
+LEAST_S = 4e-3      # of a piece that is cut off: about a tenth of that is spent on it ...
+LEAST_TAKEN_S = 1.5e-3  # ... and of the last ones, by who would have nothing to do
 UNITS = 64      # in which rows are taken over: a launch over rows that were seen costs half of one
 Rows = tuple[int, int]      # from the first one to before the last one
 # Gives a piece, which has its rows, its arguments; the number is that of a planned piece.

@@ -40,7 +40,7 @@ Composite: TypeAlias = Union[Hybrid, Replicated, Series]
 class _Shared(NamedTuple):
     """Sides of a task with so many units each, and how long it is foreseen to take.
 
-    foreseen_s: 0 where it is not to be compared with others of its kind.
+    foreseen_s: 0 where it is not to be compared with others of its kind, or little is known.
     """
 
     shares: list[tuple[Side, int]]
@@ -190,7 +190,8 @@ class Composites:
         if ends and n_rows is not None and hybrid.devices is None:
             waits = [self._sides.wait_s(side, ready_s) for side in sides]
             counts = self._worth.counts(kind, ends, counts, waits)
-            foreseen_s = end_of(ends, counts, waits)
+            if not any(self._forecast.is_new(side.way) for side in sides):
+                foreseen_s = end_of(ends, counts, waits)
         return _Shared([one for one in zip(sides, counts) if one[1]], kind, foreseen_s)
 
     def _split(

@@ -12,7 +12,7 @@ from controllers.estimates.estimate import Estimate
 from controllers.pool.pieces import LEAST_S
 
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
-MOST_PARTS = 7          # of the share of a worker ...
+FEWEST_PARTS, MOST_PARTS = 4, 7     # of the share of a worker, as far as they are long enough ...
 MOST_TAILS = 8          # ... and of all workers, beside their first parts
 
 
@@ -34,16 +34,16 @@ def parts_of(
     >>> parts_of(64, 1, Estimate.about(0.02, 0.01, "history"), unsure=0.125)
     [(0, 48), (48, 64)]
     >>> [len(parts_of(512, n, Estimate.about(1.0, 0.5, "history"))) for n in (1, 2, 4, 8, 15)]
-    [7, 10, 12, 24, 45]
+    [7, 10, 16, 32, 60]
     """
     pieces = [1.0]
     if known is not None:
         # where one side is as much slower than foreseen as the other one is faster
         tail = min(MOST_TAIL, 2 * max(unsure, known.most_s / known.seconds - 1))
-        least = LEAST_S * max(1.0, n_jobs / 2)
+        least = LEAST_S * max(1.0, n_jobs / 4)
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
-            n_pieces = min(MOST_PARTS, max(3, 1 + MOST_TAILS // n_jobs))
+            n_pieces = min(MOST_PARTS, max(FEWEST_PARTS, 1 + MOST_TAILS // n_jobs))
             while len(pieces) < n_pieces and pieces[-1] * known.seconds >= 2 * least:
                 pieces[-1:] = [pieces[-1] / 2] * 2
     upto = [0.0, *accumulate(piece / n_jobs for piece in pieces for _ in range(n_jobs))]

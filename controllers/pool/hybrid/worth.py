@@ -14,7 +14,7 @@ from controllers.pool.hybrid.outcome import watch
 from controllers.pool.hybrid.tries import is_turn
 from controllers.pool.job import Job
 
-LOOKS = 4           # of the newest divided executions the second best one counts
+LOOKS = 4           # divided executions that are known, the newest ones
 MOST_KNOWN = 256    # kinds of tasks
 
 
@@ -28,15 +28,17 @@ class Worth:
         self, key: Hashable, ends: Sequence[End], counts: Sequence[int],
         waits: Sequence[float] = (),
     ) -> list[int]:  # fmt: skip
-        """These counts, or all for the best side alone, where dividing has not paid for a while.
+        """These counts, or all for the best side alone, where dividing has not paid for a while:
 
-        Then it is tried again the 4th, 8th, 16th ... time.  waits: how long sides are busy, in s.
+        neither the last time nor by the second best of the newest.  Then it is tried again the 4th,
+        8th, 16th ... time.  waits: how long sides are busy, in s.
         """
         known = self._kinds.get(key)
         alone = _best_alone(ends, sum(counts))
         if known is None or len(known.longer) < LOOKS or max(counts) == sum(counts):
             return [*counts]
-        more_s = (sorted(known.longer)[1] - 1) * end_of(ends, counts, waits)
+        longer = min(sorted(known.longer)[1], known.longer[-1])
+        more_s = (longer - 1) * end_of(ends, counts, waits)
         if end_of(ends, counts) + more_s < end_of(ends, alone):
             known.n_alone = 0
             return [*counts]

@@ -96,6 +96,35 @@ def test_what_is_set_between_steps_is_stepped_on() -> None:
             assert run.step == 9
 
 
+@pytest.mark.parametrize("kind", ["reference", "cpu"])
+def test_a_field_takes_its_own_cells_in_another_order(kind: str) -> None:
+    """They are read while the first of them are overwritten, unless they are copied."""
+    right, seen = np.arange(2.0**25).reshape(-1, 2**10), list[Any]()
+    with started(right.shape, 1, kind, dtype="f8", u=right) as run:
+        run.visit(lambda tile: seen.append(tile.array))
+        run.u.set(seen[0][::-1])
+        assert np.array_equal(run.u, right[::-1])
+
+
+def test_an_array_that_needs_no_conversion_goes_to_devices_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right, other = np.random.default_rng(3).random((64, 9)), np.zeros((64, 9))
+    moved: list[Any] = []
+    with started((64, 9), 2, "cpu", dtype="f8", u=other, zero_copy=False) as run:
+        for executor in run._engine.executors.values():
+            def move_to(tile: Any, box: Any, cells: Any, real: Any = executor.move_to) -> None:
+                moved.append(np.shares_memory(cells, right))
+                real(tile, box, cells)
+
+            monkeypatch.setattr(executor, "move_to", move_to)
+        run.u.set(right)
+        assert moved and all(moved) and np.array_equal(run.u, right)
+        moved.clear()
+        run.u.set(right.astype("f4"))
+        assert moved and not any(moved) and np.array_equal(run.u, right.astype("f4"))
+
+
 def test_fields_that_change_their_buffers_are_set_where_they_are() -> None:
     u, old = Read("u", (0, 0)), Read("old", (0, 0))
     around = Read("u", (-1, 0)) + Read("u", (1, 0)) + Read("u", (0, -1)) + Read("u", (0, 1))

@@ -12,9 +12,11 @@ import pytest
 from mpi_jobs import HANGS_S
 
 import controllers as ct
+from controllers.estimates.estimate import Estimate
+from controllers.pool.crew import Crew
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
-from controllers.pool.pieces import LEAST_S, Pieces
+from controllers.pool.pieces import LEAST_S, LEAST_TAKEN_S, Pieces
 from controllers.pool.task import Task
 
 N_ROWS = 640
@@ -129,6 +131,25 @@ def test_a_piece_that_began_before_the_forecast_is_told_how_long_it_takes() -> N
     whole.seconds = 6.4
     whole.pieces.place()
     assert piece.seconds == pytest.approx(3.2)
+
+
+@pytest.mark.parametrize("is_long", [True, False])
+def test_who_has_nothing_to_do_takes_short_pieces_too(is_long: bool) -> None:
+    """Down to what taking them costs."""
+    row_s = LEAST_TAKEN_S / 45 * (1.1 if is_long else 0.9)
+    whole = whole_of([(0, 550), (550, 640)], row_s=row_s)
+    late, early = (Lane(n, "", None, SimpleNamespace()) for n in (0, 1))   # type: ignore[arg-type]
+    forecast = SimpleNamespace(
+        seconds=lambda way, job, cores: Estimate.about(N_ROWS * row_s, 0.0, "history"),
+        transfer_s=lambda job, lane: 0.0,
+    )  # fmt: skip
+    crew = Crew([late, early], threading.Lock(), forecast, None, None)  # type: ignore[arg-type]
+    late.push(whole)
+    late.take(whole.pieces.first())     # of 90 rows that are left both do half
+    piece = crew._sooner(whole, SimpleNamespace(lane=early), late)  # type: ignore[arg-type]
+    assert (piece is not None) == is_long
+    if is_long:
+        assert rows_of(piece) == (600, 640)
 
 
 def test_an_array_that_can_only_be_read_by_then_fails_the_task(

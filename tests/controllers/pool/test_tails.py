@@ -18,6 +18,7 @@ from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
 from controllers.pool.hybrid.tails import parts_of
+from controllers.pool.pieces import LEAST_S
 from controllers.pool.pool import Pool
 from controllers.pool.way import Way
 from hitmap.comm import SerialCommunicator
@@ -134,3 +135,14 @@ def test_of_many_workers_nobody_has_twice_the_larger_pieces(n_rows: int) -> None
     known = Estimate.about(0.2, 0.4, "history")
     counts = [last - first for first, last in parts_of(n_rows, 15, known)]
     assert sum(counts) == n_rows and counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.parametrize(("seconds", "n_each"), [(0.05, 2), (0.1, 3), (0.2, 4), (2.0, 4)])
+def test_many_workers_have_pieces_as_short_as_they_can_be_handed_out(
+    seconds: float, n_each: int
+) -> None:
+    """One by one: 15 of them take 4 ms to begin, and who is late is late by half a piece."""
+    known = Estimate.about(seconds, 0.5, "history")
+    counts = [last - first for first, last in parts_of(512, 15, known)]
+    assert len(counts) == 15 * n_each
+    assert min(counts) / 512 * seconds * 15 >= LEAST_S * 15 / 4 * 0.9

@@ -41,9 +41,13 @@ def test_dividing_is_tried_again_and_counts_when_it_pays() -> None:
     found = [worth.counts("a kind", ENDS, SHARES) == SHARES for _ in range(17)]
     assert [number + 1 for number, is_tried in enumerate(found) if is_tried] == [4, 8, 16]
     took(worth, 6.5)
-    assert worth.counts("a kind", ENDS, SHARES) == [9, 0], "once is luck"
+    assert worth.counts("a kind", ENDS, SHARES) == SHARES, "perhaps it pays now"
+    took(worth, 20.0)
+    assert worth.counts("a kind", ENDS, SHARES) == [9, 0], "once was luck"
     took(worth, 6.5)
     assert all(worth.counts("a kind", ENDS, SHARES) == SHARES for _ in range(9))
+    took(worth, 20.0)
+    assert worth.counts("a kind", ENDS, SHARES) == SHARES, "once is a disturbance"
 
 
 def test_disturbed_executions_change_nothing() -> None:
