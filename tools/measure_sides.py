@@ -40,7 +40,7 @@ from measure_tasks import (
     opened,
     turned_at_once,
     turned_on_host,
-)  # fmt: skip
+)
 
 import controllers as ct
 from controllers.pool.hybrid.hybrid import Hybrid
