@@ -98,10 +98,8 @@ def _fitting(
 ) -> npt.NDArray[Any]:
     """They themselves where a device reads them as they are, or what they are converted to."""
     given = _repeated(values, box)
-    is_changed = tile.host is not None or any(
-        not (wall & box).empty for wall in engine.plan.walls(field)
-    )
-    if given.dtype == tile.dtype and not is_changed:
+    is_read = tile.host is None and all((wall & box).empty for wall in engine.plan.walls(field))
+    if is_read and given.dtype == tile.dtype and given.flags.c_contiguous:
         return given
     cells = _view(engine, field, place, tile, box)
     convert(given, cells, box.lower)

@@ -66,10 +66,9 @@ def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValu
 
 def _is_as_it_is(initial: Initial, engine: Engine) -> bool:
     """Whether no value is converted, which may fail, nor lies in what is to be set."""
-    return all(initial.value.dtype == dtype_of(engine, field) for field in initial.fields) and not (
-        any(np.may_share_memory(initial.value, tile.host) for tile in engine.tiles.values()
-            if tile.host is not None)
-    )  # fmt: skip
+    hosts = [tile.host for tile in engine.tiles.values() if tile.host is not None]
+    is_alike = all(initial.value.dtype == dtype_of(engine, field) for field in initial.fields)
+    return is_alike and not any(np.may_share_memory(initial.value, host) for host in hosts)
 
 
 def _of_dataset(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
