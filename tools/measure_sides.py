@@ -162,9 +162,9 @@ class Work:
 
     def _rest(self) -> None:
         """One of two pools would leave alone what the other one has leased."""
-        for pool in (self.pool, self.cores) if self.cores not in (None, self.pool) else ():
-            assert pool is not None, "both"
-            pool._share.rest()
+        if self.cores is not None and self.cores is not self.pool:
+            for pool in (self.pool, self.cores):
+                pool._share.rest()
 
 
 def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:

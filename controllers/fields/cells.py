@@ -96,7 +96,10 @@ def put_values(
 def _fitting(
     engine: Engine, field: str, place: int, tile: Tile, box: Shape, values: npt.ArrayLike
 ) -> npt.NDArray[Any]:
-    """They themselves where a device reads them as they are, or what they are converted to."""
+    """The cells [*box.extent]: `values` where a device reads them as they are, or a copy.
+
+    ValueError where a value does not fit.
+    """
     given = _repeated(values, box)
     is_read = tile.host is None and all((wall & box).empty for wall in engine.plan.walls(field))
     if is_read and given.dtype == tile.dtype and given.flags.c_contiguous:

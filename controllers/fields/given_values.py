@@ -46,7 +46,7 @@ def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceV
 
 def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
     layout = engine.plan.layout_of(initial.fields[0])
-    if comm.size == 1 and (is_mapped(initial.value) or _is_as_it_is(initial, engine)):
+    if comm.size == 1 and (is_mapped(initial.value) or _needs_no_copy(initial, engine)):
         return lambda place, box: dict.fromkeys(
             initial.fields, initial.value[box.slices((0,) * box.n_axes)]
         )
@@ -64,8 +64,8 @@ def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValu
     }
 
 
-def _is_as_it_is(initial: Initial, engine: Engine) -> bool:
-    """Whether no value is converted, which may fail, nor lies in what is to be set."""
+def _needs_no_copy(initial: Initial, engine: Engine) -> bool:
+    """Whether all values fit as they are, and none lies in the cells that are to be set."""
     hosts = [tile.host for tile in engine.tiles.values() if tile.host is not None]
     is_alike = all(initial.value.dtype == dtype_of(engine, field) for field in initial.fields)
     return is_alike and not any(np.may_share_memory(initial.value, host) for host in hosts)

@@ -12,8 +12,8 @@ from controllers.estimates.estimate import Estimate
 from controllers.pool.pieces import LEAST_S
 
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
-FEWEST_PARTS, MOST_PARTS = 4, 7     # of the share of a worker, as far as they are long enough ...
-MOST_TAILS = 8          # ... and of all workers, beside their first parts
+FEWEST_PARTS, MOST_PARTS = 4, 7     # up to which the share of a worker is cut; between them ...
+MOST_TAILS = 8          # ... by so many parts of all workers, beside their first ones
 
 
 def parts_of(

@@ -28,10 +28,10 @@ class Worth:
         self, key: Hashable, ends: Sequence[End], counts: Sequence[int],
         waits: Sequence[float] = (),
     ) -> list[int]:  # fmt: skip
-        """These counts, or all for the best side alone, where dividing has not paid for a while:
+        """These counts, or all for the best side alone, where dividing has not paid for a while.
 
-        neither the last time nor by the second best of the newest.  Then it is tried again the 4th,
-        8th, 16th ... time.  waits: how long sides are busy, in s.
+        That is neither the last time, nor by the second best of the newest.  Then it is tried again
+        the 4th, 8th, 16th ... time.  waits: how long sides are busy, in s.
         """
         known = self._kinds.get(key)
         alone = _best_alone(ends, sum(counts))

@@ -15,6 +15,7 @@ from sample import cases
 
 import controllers as ct
 from controllers import Computation, Execution, Field, Program, Read, Stage, Stencil
+from controllers.fields import cells
 from hitmap import Layout, SerialCommunicator, Shape
 from hitmap.section import Section
 
@@ -97,9 +98,12 @@ def test_what_is_set_between_steps_is_stepped_on() -> None:
 
 
 @pytest.mark.parametrize("kind", ["reference", "cpu"])
-def test_a_field_takes_its_own_cells_in_another_order(kind: str) -> None:
-    """They are read while the first of them are overwritten, unless they are copied."""
-    right, seen = np.arange(2.0**25).reshape(-1, 2**10), list[Any]()
+def test_a_field_takes_its_own_cells_in_another_order(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last ones are read when the first ones have been overwritten, unless they are copied."""
+    monkeypatch.setattr(cells, "CHUNK_CELLS", 18)
+    right, seen = np.arange(63.0).reshape(7, 9), list[Any]()
     with started(right.shape, 1, kind, dtype="f8", u=right) as run:
         run.visit(lambda tile: seen.append(tile.array))
         run.u.set(seen[0][::-1])

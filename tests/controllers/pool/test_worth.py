@@ -10,6 +10,7 @@ import pytest
 from mpi_jobs import HANGS_S
 
 import controllers as ct
+from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.worth import LOOKS, Worth
 
 ENDS = [lambda a, b: 1.0 * (b - a), lambda a, b: 2.0 * (b - a)]
@@ -57,7 +58,12 @@ def test_disturbed_executions_change_nothing() -> None:
         assert worth.counts("a kind", ENDS, SHARES) == SHARES
 
 
-def test_a_pool_learns_how_long_divided_tasks_take() -> None:
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_pool_learns_how_long_divided_tasks_take(
+    is_new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless little is known of a side: what is foreseen says little then."""
+    monkeypatch.setattr(Forecast, "is_new", lambda forecast, way: is_new)
     task = ct.Task("plus", ("y",), roles={"y": "updating"})
     task.variant(lambda y: np.add(y, 1, out=y))
     task.variant(ct.Kernel.of("plus", """
@@ -68,5 +74,5 @@ def test_a_pool_learns_how_long_divided_tasks_take() -> None:
         for _ in range(12):
             pool.submit(both, y).result(HANGS_S)
         seen = [kind.longer for kind in pool._composites._worth._kinds.values()]
-    assert (y == 12).all()
-    assert seen and all(0 < one < float("inf") for longer in seen for one in longer)
+    assert (y == 12).all() and bool(seen) != is_new
+    assert all(0 < one < float("inf") for longer in seen for one in longer)
