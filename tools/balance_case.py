@@ -96,7 +96,8 @@ class Case:
             steps_per_launch=self.options.steps_per_launch, **how,
         )  # fmt: skip
         if run.layout.n_places < 2:
-            sys.exit(f"{self.options.device} is one device; name one in parts, as cpu/1,1, or two")
+            named = " ".join(self.options.device)
+            sys.exit(f"{named} is one device; name one in parts, as cpu/1,1, or two")
         return run, time.perf_counter() - start
 
     def more_to_make(self, found: dict[str, Any], given: dict[str, Any]) -> float:
@@ -131,9 +132,9 @@ class Case:
         return unusual + median(usual) * len(usual), given_s
 
     def has_right_bits(self, results: dict[int, Any]) -> bool:
-        """Whether the fields after so many steps are those of the first device alone."""
-        whole, of_parts, _ = self.options.device.partition("/")
-        device = whole if of_parts else f"{whole}:0"
+        """Whether the fields after so many steps are those of one device alone, the last one."""
+        whole, of_parts, _ = self.options.device[-1].partition("/")
+        device = whole if of_parts or ":" in whole else f"{whole}:0"
         with controllers.Computation(self.program, self.field, devices=device) as alone:
             same = True
             for step, result in sorted(results.items()):

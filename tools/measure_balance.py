@@ -4,6 +4,7 @@
     python tools/measure_balance.py [--device cpu/1,1] [--size 4096] [--cube 256] [--settle 5000]
     python tools/measure_balance.py --change [--out shares.json] [--picture shares.svg]
     python tools/measure_balance.py --device gpu --size 16384 --cube 640      # two GPUs
+    python tools/measure_balance.py --device cpu gpu:0 --slower 5 20          # a CPU beside a GPU
 
 The last part, or the last of several devices, is slowed by issuing its launches several times,
 which changes no bits.  One row per case: by how much it is slowed, then of two runs of `--settle`
@@ -21,7 +22,7 @@ on the same shares, before and after each of these pieces; with the least and th
 pieces.  `busy` is the same relative to what the kernels of the run itself do while they run (1:
 nobody waits); `apart` is what both without exchange have of their summed speeds by the clock: less
 than 1 where shares that stay as they are do not suit devices whose speeds change.
-All bits are compared with those of the first device alone.
+All bits are compared with those of one device alone, the last one.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes two
 minutes in two dimensions, three and a half in three.
 
@@ -148,7 +149,8 @@ def follow(options: argparse.Namespace) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", default="cpu/1,1", help="a device in two parts, or two")
+    parser.add_argument("--device", nargs="+", default=["cpu/1,1"],
+                        help="a device in two parts, or two")  # fmt: skip
     parser.add_argument("--size", type=int, default=4096, help="of the square")
     parser.add_argument("--cube", type=int, default=256)
     parser.add_argument("--steps", type=int, default=9000, help="whose speed counts")

@@ -8,9 +8,11 @@ from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import ENOUGH, Estimates
 from controllers.estimates.history import History
 from controllers.estimates.task_key import Case, TaskKey, Work
+from controllers.pool.lately import Lately
 
 MOST_BUFFERED = 8   # newest executions that the estimator is told at once
 FEW = 8             # of which the estimator is told before the next estimate
+ENOUGH_FRESH = 4    # kernels that are compared with what was foreseen of them
 MOST_FOUND = 1024   # estimates that are remembered
 Execution: TypeAlias = "tuple[float, int, float, Work | None]"  # its case, and how long it took
 
@@ -20,7 +22,7 @@ class Executions:
 
     The estimator is told of them when there are a quarter more: it looks for how times grow with
     sizes then, which takes milliseconds, and is done by `refresh` while devices compute, except
-    for the first few.
+    for the first few.  Of kernels they are as much longer or shorter as the newest ones were.
     n: how many there were in this pool; looks_at: how many there are when the estimator is told.
     """
 
@@ -28,25 +30,28 @@ class Executions:
         self._estimates, self._key = estimates, key
         self.n = 0
         self.looks_at = 1
-        self._n_looks = 0
+        self._n_changes = 0
         self._untold: list[Execution] = []
         self._loaded = False
         self._first: Execution | None = None
         self._found: dict[tuple[float, int], Estimate | None] = {}
+        self._lately = Lately()
 
-    def add(self, execution: Execution) -> None:
-        """One more has taken so long."""
+    def add(self, execution: Execution) -> bool:
+        """One more has taken so long; whether it is time for `refresh`."""
         self.n += 1
         self._untold.append(execution)
         del self._untold[:-MOST_BUFFERED]
+        return self.n >= self.looks_at
 
-    def add_of_kernel(self, execution: Execution) -> None:
+    def add_of_kernel(self, execution: Execution) -> bool:
         """The same; the first one loads the kernel, too: it counts only if no other one follows."""
         if self._loaded:
             self._first = None
-            self.add(execution)
-        else:
-            self._loaded, self._first = True, execution
+            self._lately.fresh.append(execution)
+            return self.add(execution) or len(self._lately.fresh) >= ENOUGH_FRESH
+        self._loaded, self._first = True, execution
+        return False
 
     def add_first(self) -> None:
         """No other one will follow."""
@@ -62,19 +67,29 @@ class Executions:
         if case not in self._found:
             if len(self._found) >= MOST_FOUND:
                 self._found.clear()
-            self._found[case] = self._estimates.estimate(self._key, Case(size, units))
+            found = self._usual(size, units)
+            self._found[case] = None if found is None else found.times(self._lately.factor)
         return self._found[case]
 
+    def _usual(self, size: float, units: int) -> Estimate | None:
+        return self._estimates.estimate(self._key, Case(size, units))
+
     def refresh(self) -> None:
-        """Have it look, so that the next estimate takes no time."""
+        """Have it look, so that the next estimate takes no time, and see how fast they are now."""
         if self.n >= self.looks_at:
             self._look()
             self._estimates.growth(self._key)
+        if self._lately.compare(self._usual):
+            self._change()
 
     def _look(self) -> None:
-        self._n_looks += 1
         self.looks_at = self.n + max(1, self.n // 4)
         self.tell()
+        self._lately.begin_anew()
+        self._change()
+
+    def _change(self) -> None:
+        self._n_changes += 1
         self._found.clear()
 
     def tell(self) -> None:
@@ -101,4 +116,4 @@ class Executions:
     @property
     def stamp(self) -> int:
         """Another number when estimates have changed, or will when one is asked for."""
-        return -1 if self.looks_at <= self.n < FEW else self._n_looks
+        return -1 if self.looks_at <= self.n < FEW else self._n_changes

@@ -100,8 +100,7 @@ class Forecast:
         job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
         of = way.executions or self._of(way)
         add = of.add if way.lane.device is None else of.add_of_kernel
-        add((job.size, units, seconds, job.work(way)))
-        if of.n >= of.looks_at:
+        if add((job.size, units, seconds, job.work(way))):
             self.due[of] = None
             self.is_overdue |= of.n >= OVERDUE * of.looks_at
 

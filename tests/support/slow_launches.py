@@ -40,9 +40,9 @@ def copy_after_launches(
 class Slowness:
     """How many times the launches of the last part, or of the last device, are issued."""
 
-    def __init__(self, times: int, selector: str) -> None:
+    def __init__(self, times: int, selectors: Sequence[str]) -> None:
         self.times = times
-        self._last = choose([selector], find_devices())[-1]
+        self._last = choose(selectors, find_devices())[-1]
 
     def _slows(self, device: Device) -> bool:
         part = device.part

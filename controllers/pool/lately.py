@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""How fast kernels are just now: cores that others use, too, are 10 to 40 % slower for a while.
+
+Of many executions an estimate is a median, which such a while hardly changes.  Functions are left
+as they are: of many workers the newest pieces are the short last ones of a task, which wait for the
+interpreter's lock more than others do.
+"""
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+from controllers.estimates.estimate import Estimate
+
+Timed: TypeAlias = "tuple[float, int, float] | tuple[float, int, float, Any]"   # size, units, s
+
+NEWEST = 32     # executions that tell: those of some hybrid tasks, or of a quick one's seconds
+ENOUGH = 4      # of these
+CHANGED = 0.02  # by so much another factor has to differ: else shares would never stay
+
+
+class Lately:
+    """By which factor the newest executions of one kind differ from what is foreseen of them.
+
+    The median, by what is foreseen: of short pieces of a task much is spent on other things.
+    factor: 1 until enough of them are known.  fresh: those that were not compared yet, in order.
+
+    >>> lately = Lately()
+    >>> lately.fresh += [(8.0, 1, seconds) for seconds in (1.2, 1.3, 30.0, 1.3)]
+    >>> lately.compare(lambda size, units: Estimate.about(1.0, 0.1, "history")), lately.factor
+    (True, 1.3)
+    """
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self.fresh: deque[Timed] = deque(maxlen=NEWEST)
+        self._newest: deque[Timed] = deque(maxlen=NEWEST)
+        self._compared: deque[tuple[float, float]] = deque(maxlen=NEWEST)
+
+    def begin_anew(self) -> None:
+        """What is foreseen is another thing now."""
+        self.fresh = deque([*self._newest, *self.fresh], NEWEST)
+        self._newest.clear()
+        self._compared.clear()
+
+    def compare(self, foreseen: Callable[[float, int], Estimate | None]) -> bool:
+        """Whether the factor has changed, by those that were added since."""
+        while self.fresh:
+            size, units, seconds, *_ = one = self.fresh.popleft()
+            self._newest.append(one)
+            usual = foreseen(size, units)
+            if usual is not None:
+                self._compared.append((seconds / usual.seconds, usual.seconds))
+        if len(self._compared) < ENOUGH:
+            return False
+        in_order = sorted(self._compared)
+        upto_s = [*accumulate(usual_s for _, usual_s in in_order)]
+        found, _ = in_order[bisect_left(upto_s, upto_s[-1] / 2)]
+        if abs(found / self.factor - 1) < CHANGED:
+            return False
+        self.factor = found
+        return True

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Estimates of kernels follow a device that becomes slower, long before their median does."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from controllers.estimates.estimate import Estimate
+from controllers.estimates.estimates import Estimates
+from controllers.estimates.task_key import TaskKey
+from controllers.pool.executions import Executions
+from controllers.pool.lately import Lately
+
+SIZES = (8.0, 11.0, 16.0, 40.0)
+N_BEFORE, N_SLOW = 100, 24      # the estimator looks again after 125
+
+
+def executions(*, of_kernel: bool) -> tuple[Executions, float]:
+    """Those of a device that has become slower by 1.5, one of ten disturbed; a usual ms of one."""
+    found, draw = Executions(Estimates(None), TaskKey("it", "one", "a device", "1")), 1e-4
+    random = np.random.default_rng(5)
+    for number in range(N_BEFORE + N_SLOW):
+        size = SIZES[number % len(SIZES)]
+        slower = 1.5 if number >= N_BEFORE else 1.0
+        disturbed = random.uniform(2, 20) if random.random() < 0.1 else 1.0
+        one = size, 1, draw * size * slower * disturbed * random.uniform(0.99, 1.01), None
+        (found.add_of_kernel if of_kernel else found.add)(one)
+        found.refresh()
+    return found, draw
+
+
+@pytest.mark.parametrize("size", [*SIZES, 25.0])
+def test_a_kernel_takes_as_long_as_lately(size: float) -> None:
+    found, each_s = executions(of_kernel=True)
+    assert found.looks_at > found.n, "the estimator has not been told of most of these"
+    estimate = found.estimate(size, 1)
+    assert estimate is not None
+    assert estimate.seconds == pytest.approx(1.5 * each_s * size, rel=0.06)
+    assert estimate.least_s < estimate.seconds < estimate.most_s
+
+
+def test_a_function_takes_as_long_as_usual() -> None:
+    """Its newest executions may be the short last pieces of a task, which wait for others."""
+    found, each_s = executions(of_kernel=False)
+    estimate = found.estimate(16.0, 1)
+    assert estimate is not None
+    assert estimate.seconds == pytest.approx(1.0 * each_s * 16, rel=0.06)
+
+
+def test_what_changes_little_leaves_estimates_as_they_are() -> None:
+    """Else shares would never stay, and rows would move between memories."""
+    found = Executions(Estimates(None), TaskKey("it", "one", "a device", "1"))
+    for number in range(60):
+        found.add_of_kernel((8.0, 1, 1e-3 * (1.004 if number % 2 else 0.996), None))
+        found.refresh()
+        if number == 52:
+            stamp, before = found.stamp, found.looks_at
+    assert found.looks_at == before, "the estimator was not told meanwhile"
+    assert found.stamp == stamp
+
+
+def test_long_pieces_tell_more_than_short_ones() -> None:
+    """Of short ones much is spent on other things."""
+    lately = Lately()
+    lately.fresh += [(1.0, 1, 2.5e-3), (1.0, 1, 2.6e-3), (1.0, 1, 2.7e-3), (50.0, 1, 60e-3)]
+    assert lately.compare(lambda size, units: Estimate.about(1e-3 * size, 0.1, "regression"))
+    assert lately.factor == pytest.approx(1.2)
