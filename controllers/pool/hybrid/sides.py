@@ -203,10 +203,9 @@ class Sides:
         """For how long it is busy."""
         return self._forecast.start_s(side.way.lane, side.cores, ready_s, side.taken) - ready_s
 
-    def seconds(self, job: Job) -> float:
-        """How long a job with one way takes, with what its lane needs beside it, if known, or 0."""
-        (way,) = job.may_run
-        known = self._forecast.known_s(way, job.size, 1)
+    def seconds(self, way: Way, size: float) -> float:
+        """How long such a job takes, with what its lane needs beside it, if that is known, or 0."""
+        known = self._forecast.known_s(way, size, 1)
         return 0.0 if known is None else known + way.lane.overhead_s
 
     def of_rows(

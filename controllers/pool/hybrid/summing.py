@@ -27,6 +27,7 @@ from controllers.pool.variant import HOST
 from controllers.pool.way import Way
 
 Array: TypeAlias = "npt.NDArray[Any]"
+MOST_ALIKE = 4096       # kinds of additions of which the size is known
 _NOT_SUMMED = " (devices add up numbers of C, by rows of up to 2 axes)"
 
 
@@ -50,6 +51,7 @@ class Summing:
 
     def __init__(self, sides: Sides, own: OwnArrays) -> None:
         self._sides, self._own = sides, own
+        self._alike: dict[object, tuple[Way, float]] = {}
 
     def rows(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
@@ -121,7 +123,7 @@ class Summing:
             self._sides.of_calls(side, made, back, self._adds_s(side, calls, added, jobs),
                                  at_end=at_end, ready_s=ready_s) for side in sides
         ]  # fmt: skip
-        floor_s = sum(self._sides.seconds(job) for some in added for job in some)
+        floor_s = sum(self._sides.seconds(*_way(job)) for some in added for job in some)
         first, size = 0, sum(job.size for job in made)
         outcomes = self._sides.outcomes(sides, given.task.name, given.merging, size, len(made))
         counts = self._sides.counts(
@@ -146,9 +148,23 @@ class Summing:
         self, side: Side, calls: Sequence[_Call], added: Sequence[Sequence[Job]], jobs: PartJobs
     ) -> list[float]:
         """How long it takes to add what each call gives, on the side where these are done."""
-        if not added:
-            added = [[_made_add(add, side.way.lane, jobs) for add in call.adds] for call in calls]
-        return [sum(map(self._sides.seconds, some)) for some in added]
+        if added:
+            return [sum(self._sides.seconds(*_way(job)) for job in some) for some in added]
+        lane = side.way.lane
+        return [
+            sum(self._sides.seconds(*self._like(add, lane, jobs)) for add in call.adds)
+            for call in calls
+        ]  # fmt: skip
+
+    def _like(self, add: _Add, lane: Lane, jobs: PartJobs) -> tuple[Way, float]:
+        """How a lane adds it, and the size of that: one of those that are alike is looked at."""
+        total, by_numbers = add.total, isinstance(add.at, np.ndarray)
+        key = lane, total.dtype, total.shape, add.value.shape, by_numbers
+        if key not in self._alike:
+            if len(self._alike) >= MOST_ALIKE:
+                self._alike.clear()
+            self._alike[key] = _way(_made_add(add, lane, jobs))
+        return self._alike[key]
 
     def _added_there(
         self, given: Hybrid | Series, side: Side, calls: Sequence[_Call], jobs: PartJobs
@@ -168,6 +184,12 @@ class Summing:
                 _enter_add(_Add(add.value, sums[number].value, add.at), lane, jobs)
         for add in sums.values():
             _enter_add(add, None, jobs)
+
+
+def _way(job: Job) -> tuple[Way, float]:
+    """The one way in which it can be done, and its size."""
+    (way,) = job.may_run
+    return way, job.size
 
 
 def _reads(job: Job) -> bool:
