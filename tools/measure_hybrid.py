@@ -125,8 +125,8 @@ def pause_device(pool: Pool, seconds: float) -> None:
                 self._launched, self._job = launched(job, *given), job
                 self.start = self._launched.start
 
-            def wait(self) -> float:
-                taken: float = self._launched.wait()
+            def wait(self, foreseen_s: float = 0.0) -> float:
+                taken: float = self._launched.wait(foreseen_s)
                 if self._job.task.name != "forces":
                     return taken
                 time.sleep(seconds)
