@@ -17,7 +17,7 @@ from controllers.estimates.estimate import Estimate
 
 Timed: TypeAlias = "tuple[float, int, float] | tuple[float, int, float, Any]"   # size, units, s
 
-NEWEST = 32     # executions that tell: those of some hybrid tasks, or of a quick one's seconds
+NEWEST = 16     # executions that tell: of hybrid tasks the last two to four
 ENOUGH = 4      # of these
 CHANGED = 0.02  # by so much another factor has to differ: else shares would never stay
 
