@@ -19,7 +19,7 @@ Timed: TypeAlias = "tuple[float, int, float] | tuple[float, int, float, Any]"   
 
 NEWEST = 16     # executions that tell: of hybrid tasks the last two to four
 ENOUGH = 4      # of these
-CHANGED = 0.02  # by so much another factor has to differ: else shares would never stay
+CHANGED = 0.08  # by so much another factor has to differ: else shares would never stay
 
 
 class Lately:
