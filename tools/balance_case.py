@@ -93,7 +93,8 @@ class Case:
         start = time.perf_counter()
         run = controllers.Computation(
             self.program, self.field, devices=self.options.device,
-            steps_per_launch=self.options.steps_per_launch, **how,
+            steps_per_launch=self.options.steps_per_launch, halo_width=self.options.halo_width,
+            **how,
         )  # fmt: skip
         if run.layout.n_places < 2:
             named = " ".join(self.options.device)
