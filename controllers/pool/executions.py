@@ -8,11 +8,10 @@ from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import ENOUGH, Estimates
 from controllers.estimates.history import History
 from controllers.estimates.task_key import Case, TaskKey, Work
-from controllers.pool.lately import Lately
+from controllers.pool.lately import FEWEST, Lately
 
 MOST_BUFFERED = 8   # newest executions that the estimator is told at once
 FEW = 8             # of which the estimator is told before the next estimate
-ENOUGH_FRESH = 4    # kernels that are compared with what was foreseen of them
 MOST_FOUND = 1024   # estimates that are remembered
 Execution: TypeAlias = "tuple[float, int, float, Work | None]"  # its case, and how long it took
 
@@ -22,7 +21,7 @@ class Executions:
 
     The estimator is told of them when there are a quarter more: it looks for how times grow with
     sizes then, which takes milliseconds, and is done by `refresh` while devices compute, except
-    for the first few.  Of kernels they are as much longer or shorter as the newest ones were.
+    for the first few.  Estimates of kernels are as much longer or shorter as the newest ones were.
     n: how many there were in this pool; looks_at: how many there are when the estimator is told.
     """
 
@@ -49,7 +48,7 @@ class Executions:
         if self._loaded:
             self._first = None
             self._lately.fresh.append(execution)
-            return self.add(execution) or len(self._lately.fresh) >= ENOUGH_FRESH
+            return self.add(execution) or len(self._lately.fresh) >= FEWEST
         self._loaded, self._first = True, execution
         return False
 
@@ -79,13 +78,14 @@ class Executions:
         if self.n >= self.looks_at:
             self._look()
             self._estimates.growth(self._key)
-        if self._lately.compare(self._usual):
+        elif self._lately.compare(self._usual):
             self._change()
 
     def _look(self) -> None:
         self.looks_at = self.n + max(1, self.n // 4)
         self.tell()
         self._lately.begin_anew()
+        self._lately.compare(self._usual)
         self._change()
 
     def _change(self) -> None:

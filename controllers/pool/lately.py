@@ -18,7 +18,7 @@ from controllers.estimates.estimate import Estimate
 Timed: TypeAlias = "tuple[float, int, float] | tuple[float, int, float, Any]"   # size, units, s
 
 NEWEST = 16     # executions that tell: of hybrid tasks the last two to four
-ENOUGH = 4      # of these
+FEWEST = 4      # of these
 CHANGED = 0.08  # by so much another factor has to differ: else shares would never stay
 
 
@@ -41,7 +41,8 @@ class Lately:
         self._compared: deque[tuple[float, float]] = deque(maxlen=NEWEST)
 
     def begin_anew(self) -> None:
-        """What is foreseen is another thing now."""
+        """What is foreseen is another thing now: all are fresh again, and the factor is 1."""
+        self.factor = 1.0
         self.fresh = deque([*self._newest, *self.fresh], NEWEST)
         self._newest.clear()
         self._compared.clear()
@@ -54,7 +55,7 @@ class Lately:
             usual = foreseen(size, units)
             if usual is not None:
                 self._compared.append((seconds / usual.seconds, usual.seconds))
-        if len(self._compared) < ENOUGH:
+        if len(self._compared) < FEWEST:
             return False
         in_order = sorted(self._compared)
         upto_s = [*accumulate(usual_s for _, usual_s in in_order)]

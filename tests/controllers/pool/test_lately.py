@@ -7,12 +7,12 @@ import pytest
 
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
-from controllers.estimates.task_key import TaskKey
+from controllers.estimates.task_key import Case, TaskKey
 from controllers.pool.executions import Executions
 from controllers.pool.lately import Lately
 
 SIZES = (8.0, 11.0, 16.0, 40.0)
-N_BEFORE, N_SLOW = 100, 24      # the estimator looks again after 125
+N_BEFORE, N_SLOW = 123, 24      # the estimator looks at 121 executions, and again at 151
 
 
 def executions(*, of_kernel: bool) -> tuple[Executions, float]:
@@ -26,13 +26,15 @@ def executions(*, of_kernel: bool) -> tuple[Executions, float]:
         one = size, 1, draw * size * slower * disturbed * random.uniform(0.99, 1.01), None
         (found.add_of_kernel if of_kernel else found.add)(one)
         found.refresh()
+        if number == N_BEFORE:
+            looks_at = found.looks_at
+    assert found.looks_at == looks_at, "the estimator has been told of none of the slow ones"
     return found, draw
 
 
 @pytest.mark.parametrize("size", [*SIZES, 25.0])
 def test_a_kernel_takes_as_long_as_lately(size: float) -> None:
     found, each_s = executions(of_kernel=True)
-    assert found.looks_at > found.n, "the estimator has not been told of most of these"
     estimate = found.estimate(size, 1)
     assert estimate is not None
     assert estimate.seconds == pytest.approx(1.5 * each_s * size, rel=0.06)
@@ -65,3 +67,18 @@ def test_long_pieces_tell_more_than_short_ones() -> None:
     lately.fresh += [(1.0, 1, 2.5e-3), (1.0, 1, 2.6e-3), (1.0, 1, 2.7e-3), (50.0, 1, 60e-3)]
     assert lately.compare(lambda size, units: Estimate.about(1e-3 * size, 0.1, "regression"))
     assert lately.factor == pytest.approx(1.2)
+
+
+def test_what_the_estimator_has_learnt_is_not_counted_twice() -> None:
+    """A factor is that of what is foreseen now, also where the first few are looked at at once."""
+    estimates, key = Estimates(None), TaskKey("it", "one", "a device", "1")
+    for _ in range(6):
+        estimates.add(key, Case(8.0), 1e-3)
+    found = Executions(estimates, key)
+    for number in range(20):
+        found.add_of_kernel((8.0, 1, 2e-3, None))
+        estimate = found.estimate(8.0, 1)
+        assert estimate is not None and estimate.seconds < 2.1e-3, number
+        if number % 3:
+            found.refresh()
+    assert estimate.seconds == pytest.approx(2e-3)
