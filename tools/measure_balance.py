@@ -46,6 +46,7 @@ from balance_case import Case, nothing_exchanged, nothing_known, problem, second
 from changed_speed import draw, recovery
 
 import controllers
+from controllers.cli.words import halo_width
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from balance_decisions import deciding
@@ -146,11 +147,6 @@ def follow(options: argparse.Namespace) -> None:
         draw(options.picture, rows)
 
 
-def width(text: str) -> int | str:
-    """Of halos."""
-    return text if text == "auto" else int(text)
-
-
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -163,7 +159,7 @@ def main() -> None:
     parser.add_argument("--settle", type=int, default=5000, help="steps before these")
     parser.add_argument("--axes", type=int, nargs="+", choices=(2, 3), default=[2, 3])
     parser.add_argument("--steps-per-launch", type=int, help="by default what suits")
-    parser.add_argument("--halo-width", type=width, help="steps between exchanges, or auto")
+    parser.add_argument("--halo-width", type=halo_width, help="steps between exchanges, or auto")
     parser.add_argument("--slower", type=int, nargs="+", default=[2, 3, 5])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--change", action="store_true", help="follow a change in mid-run")

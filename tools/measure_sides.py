@@ -3,7 +3,7 @@
 
     python tools/measure_sides.py [--device gpu ...] [--cores N] [--private] [--ratios 1 3 10 100]
                                   [--milliseconds 30] [--rounds 7] [--by-row]
-                                  [--pause [DRIFT]] [--out f.json]
+                                  [--pause [DRIFT]] [--out f.json] [--pieces]
 
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
 long: the rate of both over the sum of those alone, in turns, and over that of the better one; and
@@ -17,6 +17,7 @@ On cores NumPy computes all rows that it is given at once; --by-row: one after a
 ten functions each, between which all threads want the interpreter's lock.
 --pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
 machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
+--pieces: of the last task of each ratio the pieces, as they ended: rows, ms, and those foreseen.
 """
 from __future__ import annotations
 
@@ -167,6 +168,23 @@ class Work:
                 pool._share.rest()
 
 
+def note_pieces(pool: Pool, pieces: list[str]) -> None:
+    """Have the pool tell of each piece that ends."""
+    add = pool._ends.add
+
+    def noted(job: Any, error: Any, seconds: float, when: tuple[int, int]) -> Any:
+        if job.rows is not None:
+            low, high = job.rows
+            pieces.append(
+                f"  {job.where}: rows {low} to {high} in {1e3 * seconds:.2f} ms, "
+                f"{1e3 * seconds / (high - low):.4f} each (foreseen {1e3 * job.seconds:.2f}, "
+                f"to move cells {1e3 * job.moved_s:.2f})"
+            )
+        return add(job, error, seconds, when)
+
+    pool._ends.add = noted      # type: ignore[method-assign]
+
+
 def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
     """How often a side does it all, to take so long."""
     count, took_s = 1, 0.0
@@ -176,7 +194,9 @@ def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
     return max(1, round(wanted_s * count / took_s))
 
 
-def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, float]:
+def of_ratio(
+    given: argparse.Namespace, work: Work, ratio: float, pieces: list[str]
+) -> dict[str, float]:
     """Of tasks of which the first side is so many times as fast as the second one."""
     name, first_s = f"turns, 1:{ratio:g}", given.milliseconds / 1e3
     second = work.cores or work.pool
@@ -207,6 +227,7 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
         if ratio <= 10 or not number:
             other = work.timed(alone[1], again, on_host, second)
             rate = work.at_once(alone, max(1, round(other / first)), again, on_host)
+        pieces.clear()
         found.append((first, other, work.timed(both, again, on_host, work.pool), rate))
     sums = [1 / two / (1 / one + 1 / other) for one, other, two, _ in found]
     one_s, other_s, both_s, _ = (median(some) for some in zip(*found))
@@ -228,6 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--by-row", action="store_true")
     parser.add_argument("--pause", type=float, nargs="?", const=1.0, metavar="DRIFT")
+    parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--out")
     given = parser.parse_args(arguments)
     n_cores, found = given.cores or len(os.sched_getaffinity(0)), {}
@@ -236,10 +258,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with ct.tasks((), cores=left) as beside:
             cores = beside if left < n_cores else pool
             work = Work(given, pool, None if len(pool._lanes) > 2 else cores)
+            pieces = list[str]()
+            if given.pieces:
+                note_pieces(pool, pieces)
             for ratio in given.ratios:
-                found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio)
+                found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio, pieces)
                 listed = ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
-                print(f"1:{ratio:g}: {listed}", flush=True)
+                print(f"1:{ratio:g}: {listed}", *pieces, sep="\n", flush=True)
     if given.out:
         with open(given.out, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)

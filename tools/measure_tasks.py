@@ -8,6 +8,8 @@ overhead: from `submit` to the start of a function, and to the enqueue of a kern
 its end, beside the bare enqueue by pyopencl to its end; the median and the least of 2000.
 errors: of the estimator, for a kernel and a function of eight sizes, after 20 executions of which
 two were planted 2 to 20 times too long: of a known size, and of one that five others foretell.
+Then the mean by which executions after the first ten of each size missed what these foresee
+(`steady`), and that by the factor of the newest 8, 16 and so on before each (`lately 8`).
 """
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ import time
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # cores are the pool's
 
@@ -26,9 +29,12 @@ import numpy.typing as npt
 import pyopencl as cl
 
 import controllers as ct
+from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case, TaskKey
+from controllers.pool import lately
 from controllers.pool.job import Job
+from controllers.pool.lately import Lately
 from controllers.pool.pool import Pool
 from controllers.pool.way import Way
 
@@ -38,6 +44,7 @@ MATRIX, FACTORS = np.full((192, 192), 0.5), np.full((256, 256), 0.5)
 N_TIMES, WARM = 2000, 50
 TURNS_EACH, SHORTEST_S = 4, 1e-3
 N_KNOWN, N_PLANTED, N_OTHERS = 20, 2, 5
+N_FIRST, NEWEST = 10, (8, 16, 32, 64)
 
 def _turned(times: str) -> ct.Kernel:
     """Turns of each cell, so many times: one of the parameters."""
@@ -222,7 +229,30 @@ def judged(times: dict[Case, list[float]]) -> dict[str, float]:
             new.append(new_error(times, case, shift, draw))
     slowest = max(times.items(), key=lambda one: one[0])[1]
     return {"known": median(known), "new": median(new), "n": len(known),
-            "scatter": median(abs(one / median(slowest) - 1) for one in slowest)}
+            "scatter": median(abs(one / median(slowest) - 1) for one in slowest),
+            "steady": missed(times, None), **{f"lately {n}": missed(times, n) for n in NEWEST}}
+
+
+def missed(times: dict[Case, list[float]], newest: int | None) -> float:
+    """The mean by which executions miss what the first ten of their size foresee, by time.
+
+    newest: of which the pace is told by so many before each, if any (controllers.pool.lately).
+    """
+    usual = {case: Estimate.about(median(took[:N_FIRST]), 0.1, "history")
+             for case, took in times.items()}  # fmt: skip
+    off_s = all_s = 0.0
+    with patch.multiple(lately, NEWEST=newest or 1, CHANGED=0.0):
+        pace = Lately()
+        for turn in range(min(map(len, times.values()))):
+            for case, took in times.items():
+                foreseen_s = pace.factor * usual[case].seconds
+                if turn >= N_FIRST:
+                    off_s += abs(foreseen_s - took[turn])
+                    all_s += took[turn]
+                if newest is not None:
+                    pace.fresh.append((case.size, case.units, took[turn]))
+                    pace.compare(lambda size, units: usual[Case(size, units)])
+    return off_s / all_s
 
 
 def new_error(
