@@ -48,6 +48,7 @@ from controllers.pool.hybrid.hybrid import Hybrid
 from controllers.pool.pool import Pool
 
 N_ROWS = 512        # many for each core
+ALONE: dict[str, Any] = {"naps": False, "soon": None}
 WARM = 24       # until shares are found, and times are seldom fitted anew
 
 
@@ -69,9 +70,9 @@ class Work:
             if given.pause is not None or not (cores or self.unlike):
                 self._delay(lane.side, lane.number)
 
-    def wait(self, side: int, n_rows: int) -> None:
+    def wait_s(self, side: int, n_rows: int) -> float:
         """As long as so many rows would take."""
-        time.sleep(n_rows * self.row_s[side] * self.slow[side])
+        return n_rows * self.row_s[side] * self.slow[side]
 
     def task(self, name: str, sides: Sequence[int]) -> ct.Task:
         """For some of the sides; times are kept by the name."""
@@ -92,7 +93,7 @@ class Work:
         return ct.hybrid(self.task(f"{name} {side}", [side]), cut={"x": ct.Row}, shares=shares)
 
     def _on_cores(self, x: Array, n: int, again: int, on_host: int, none: int) -> None:
-        self.wait(2, len(x))
+        time.sleep(self.wait_s(2, len(x)))
 
     def _delay(self, side: Any, number: int) -> None:
         """Have launches of a device wait, too, or be done over, each by a thread of its lane."""
@@ -105,11 +106,17 @@ class Work:
                     self._all += [launched(job) for _ in range(work.again - 1)]
                 self.start = self._all[0].start
 
-            def wait(self, foreseen_s: float = 0.0) -> float:
-                for one in self._all:
-                    one.wait()
+            def wait(self, foreseen_s: float, **how: Any) -> float:
                 low, high = self._job.rows or (0, N_ROWS)
-                work.wait(number, high - low)
+                is_paused = work.wait_s(number, high - low) > 0
+                for one in self._all:
+                    is_last = one is self._all[-1] and not is_paused
+                    one.wait(foreseen_s, **(how if is_last else ALONE))
+                if is_paused:
+                    time.sleep(0.9 * work.wait_s(number, high - low))
+                    if how["soon"] is not None:
+                        how["soon"]()
+                    time.sleep(0.1 * work.wait_s(number, high - low))
                 return (time.perf_counter_ns() - int(self.start)) / 1e9
 
         def begun(job: Any) -> bool:

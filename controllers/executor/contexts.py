@@ -7,6 +7,8 @@ parts of one context hand cells over without the host.
 # docs/decisions/0109-parts-share-a-context.md
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import prod
 from weakref import WeakValueDictionary
 
 import pyopencl as cl
@@ -15,6 +17,8 @@ from controllers.device import Device
 from controllers.device.assignment import sub_devices
 
 ASSERTS = "+Asserts"    # in the version of a PoCL that looks whether what it counts is right
+SMALL_GRID = 65535      # items along an axis, from which PoCL takes a kernel for larger grids ...
+MOST_ROUNDED = 4096     # ... of whole work-groups
 
 # By the whole and its division, while a part is open.
 _OF_PARTS: WeakValueDictionary[tuple[cl.Device, tuple[int, ...]], cl.Context]
@@ -29,10 +33,24 @@ def own_options(device: Device) -> tuple[str, ...]:
     program with small and large grids at the same time, counts end below 0, which ends the process
     with a PoCL that has assertions, as Ubuntu 24.04's does (`pocl_release_dlhandle_cache`).
     """
-    if device.part is None or device.handle is None or not device.is_pocl:
+    if device.part is None or not _asserts(device):
         return ()
-    asserts = ASSERTS in device.handle.platform.version
-    return (f"-DPART={device.part.index}",) if asserts else ()
+    return (f"-DPART={device.part.index}",)
+
+
+def may_meet(device: Device, shapes: Iterable[tuple[int, ...]]) -> bool:
+    """Whether a device can do a program over parts of such arrays at the same time.
+
+    Not with grids which that PoCL takes for small and for large ones (`own_options`).
+    """
+    widest = max(max(prod(shape[:-2]), *shape[-2:]) for shape in shapes)
+    return widest + MOST_ROUNDED < SMALL_GRID or not _asserts(device)
+
+
+def _asserts(device: Device) -> bool:
+    """Whether it is one of a PoCL that has assertions."""
+    handle = device.handle
+    return handle is not None and device.is_pocl and ASSERTS in handle.platform.version
 
 
 def context_of(device: Device) -> cl.Context:

@@ -33,9 +33,14 @@ class Lane:
         cl.enqueue_barrier(queue, wait_for=[so_far])
         self.queue = queue
 
+    def alternate(self) -> None:
+        """Commands come beside those so far, from now on, not after them."""
+        self.queue = self._untimed if self.queue is self.timed else self.timed
+
     def finish(self) -> None:
         """Block until nothing is left to do."""
-        self.queue.finish()     # which waits for the other one's commands
+        self._untimed.finish()      # where no commands alternated, either waits for the other's
+        self.timed.finish()
 
     def restart(self) -> None:
         """Commands are timed again, as at first; nothing is left to do."""

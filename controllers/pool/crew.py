@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from controllers.pool.forecast import Forecast
@@ -15,6 +16,7 @@ from controllers.pool.share import Share
 from controllers.pool.way import Way
 
 REST_S = 0.005  # of a thread without work, until it looks whether others want what is leased
+MOST_BESIDE = 0.6       # of what is left, that is started while another piece is done
 LOOK_S = 0.02   # most between two looks, also at jobs that wait elsewhere
 
 
@@ -91,6 +93,33 @@ class Crew:
             self._run(one, lane)
             lane.ring()
         return begun and (one is job or not job.pieces.n_left)
+
+    def soon(self, piece: Job, lane: Lane) -> Callable[[], None] | None:
+        """For the thread that does a piece on a device: what to call before that is over."""
+        return None if lane.device is None else lambda: self._begin_next(piece, lane)
+
+    def _begin_next(self, job: Job, lane: Lane) -> None:
+        """Start the next piece of the share, which has what `job` has, while that is not over.
+
+        So a device does not wait for the host between them.  About as much is left for who is done
+        before, since nobody can take over what was started.  Where it cannot be started yet, the
+        thread does it next, and meets what was wrong again.
+        """
+        with self._lock:
+            whole = job.whole
+            if not lane.ready or lane.ready[0][2] is not whole or self._share.is_wanted():
+                return
+            piece: Job = whole.pieces.first()
+            if piece.seconds > MOST_BESIDE * whole.pieces.left_s:
+                return
+            piece.way, lane.begun = job.way, piece
+            lane.take(piece)
+            self._run(piece, lane)
+            with suppress(Exception):
+                whole.pieces.fill(piece)
+        with suppress(Exception):
+            if piece.touches and lane.side.begin_beside(piece):
+                piece.taken, job.taken = job.taken, None
 
     def drop(self, job: Job) -> bool:
         """`job` is not done; whether it was ready."""
@@ -183,6 +212,8 @@ class Crew:
         job: Job | None
         if lane.begun is not None:
             job, lane.begun = lane.begun, None
+            if lane.running[job] < lane.ended / 1e9:    # it was begun beside another one
+                lane.running[job] = time.perf_counter()
             return job
         job = lane.first()
         if job is not None:

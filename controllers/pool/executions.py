@@ -62,16 +62,18 @@ class Executions:
         """How long one takes, by the estimator; None where nothing is known."""
         if self.looks_at <= self.n < FEW:
             self._look()
+        case, factor = (size, units), self._lately.factor
+        found = self._found[case] if case in self._found else self._usual(size, units)
+        return found if found is None or factor == 1 else found.times(factor)
+
+    def _usual(self, size: float, units: int) -> Estimate | None:
+        """By all executions, whatever the newest ones say."""
         case = size, units
         if case not in self._found:
             if len(self._found) >= MOST_FOUND:
                 self._found.clear()
-            found = self._usual(size, units)
-            self._found[case] = None if found is None else found.times(self._lately.factor)
+            self._found[case] = self._estimates.estimate(self._key, Case(size, units))
         return self._found[case]
-
-    def _usual(self, size: float, units: int) -> Estimate | None:
-        return self._estimates.estimate(self._key, Case(size, units))
 
     def refresh(self) -> None:
         """Have it look, so that the next estimate takes no time, and see how fast they are now."""
@@ -79,18 +81,15 @@ class Executions:
             self._look()
             self._estimates.growth(self._key)
         elif self._lately.compare(self._usual):
-            self._change()
+            self._n_changes += 1
 
     def _look(self) -> None:
         self.looks_at = self.n + max(1, self.n // 4)
         self.tell()
+        self._found.clear()
         self._lately.begin_anew()
         self._lately.compare(self._usual)
-        self._change()
-
-    def _change(self) -> None:
         self._n_changes += 1
-        self._found.clear()
 
     def tell(self) -> None:
         """Tell the estimator now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from queue import SimpleQueue
@@ -27,8 +28,15 @@ class Side(Protocol):
         """Start it, if nothing has to be waited for; whether it was."""
         ...
 
-    def run(self, job: Job) -> tuple[Any, float]:
-        """Do it: what it returns, and how many seconds it took without transfers."""
+    def run(self, job: Job, soon: Callable[[], None] | None) -> tuple[Any, float]:
+        """Do it: what it returns, and how many seconds it took without transfers.
+
+        soon: called shortly before it ends, where that is foreseen.
+        """
+        ...
+
+    def begin_beside(self, job: Job) -> bool:
+        """Start a piece while another one of its task is done, if that can be; whether it was."""
         ...
 
 
@@ -39,7 +47,8 @@ class Lane:
     device: None of the host.  cores: of the host that each of its kernels takes.  n_threads: jobs
     that are done at once.  memory: where its jobs compute.  unit: what the arbiter calls its
     device; "" where that is made of cores.  begun: what was started by who submitted it, for a
-    thread to end.  bells: of threads with nothing to do.  overheads: of the newest jobs, in s.
+    thread to end, or by that thread while it waits.  ended: when its last job did, in ns.  bells:
+    of threads with nothing to do.  overheads: of the newest jobs, in s.
     """
 
     number: int
@@ -52,6 +61,7 @@ class Lane:
     unit: str = ""
     ready: list[tuple[float, int, Job]] = field(default_factory=list)
     begun: Job | None = None
+    ended: int = 0
     running: dict[Job, float] = field(default_factory=dict)     # since when, in seconds
     overheads: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_TURNS))
     bells: list[Bell] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from controllers.controller.commands import Commands
@@ -13,6 +13,8 @@ from controllers.device.event import COMPLETE, Command, Event
 # most of the time that is foreseen is slept, the rest and what is beyond in naps of such parts.
 SLEPT = 0.95
 NAP = 1 / 400           # of the time that it has taken
+SOON, SOON_S = 0.1, 1e-3    # of what is foreseen, and at least, is left when the end comes soon
+LEAST_LOOK = 1 / 32     # of the time until then, between two looks
 SHORTEST_NAP_S = 2e-4   # else the driver waits
 
 
@@ -56,19 +58,32 @@ class Launched:
         except Exception as error:
             self._error = error
 
-    def wait(self, foreseen_s: float = 0.0) -> float:
+    def wait(self, foreseen_s: float, *, naps: bool, soon: Callable[[], None] | None) -> float:
         """Block until it has ended: its seconds.
 
-        foreseen_s: of it, probably, where who waits is to leave the core to others.
+        foreseen_s: of it, probably.  naps: who waits is to leave the core to others.  soon: called
+        shortly before the end, if that is foreseen.
         """
         if self._event is None:
             assert self._error is not None, "either an event or an error"
             raise self._error
-        if foreseen_s:
+        if soon is not None:
+            self._sleep(self._event, foreseen_s - max(SOON * foreseen_s, SOON_S))
+            soon()
+        if naps:
             self._nap(self._event, foreseen_s)
         self._event.wait()
         self._launch.end()
         return (time.perf_counter_ns() - self.start) / 1e9
+
+    def _sleep(self, event: Event, until_s: float) -> None:
+        """Until then, or shortly after its end."""
+        look_s = max(LEAST_LOOK * until_s, SHORTEST_NAP_S)
+        while event.command_execution_status > COMPLETE:
+            left_s = until_s - (time.perf_counter_ns() - self.start) / 1e9
+            if left_s <= 0:
+                return
+            time.sleep(min(left_s, max(left_s / 2, look_s)))
 
     def _nap(self, event: Event, foreseen_s: float) -> None:
         """Sleep as long as it has not ended, as far as that is worth a nap."""

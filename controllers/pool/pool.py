@@ -224,14 +224,18 @@ class Pool:
             if job.whole is not None:
                 with self._lock:
                     job.whole.pieces.fill(job)
-            taken = job.taken or self._share.take(way, job.lanes, job.task.name)
-            job.cores, job.lanes = taken.found
-            start = job.launched.start if job.launched else time.perf_counter_ns()
+            job.taken = job.taken or self._share.take(way, job.lanes, job.task.name)
+            job.cores, job.lanes = job.taken.found
+            start = time.perf_counter_ns()
+            if job.launched is not None:
+                start = job.launched.start = max(job.launched.start, way.lane.ended)
             try:
-                value, seconds = way.lane.side.run(job)
+                soon = None if job.whole is None else self._crew.soon(job, way.lane)
+                value, seconds = way.lane.side.run(job, soon)
             finally:
-                end = time.perf_counter_ns()
-                self._share.give(taken)
+                end = way.lane.ended = time.perf_counter_ns()
+                if job.taken is not None:       # else the next piece has it
+                    self._share.give(job.taken)
         except BaseException as found:
             error = TaskError.of(found, job.task.name, way.variant.name, job.where)
         self._over(job, value, error, seconds, (start, end))

@@ -165,10 +165,14 @@ class Share:
 
         Asking anew takes longer than many tasks do.  Returns whether it was given back.
         """
-        if not idle and not self._kept.arbiter.is_waited():
+        if not idle and not self.is_wanted():
             return False
         self._kept.rest()
         return True
+
+    def is_wanted(self) -> bool:
+        """Whether other processes wait for something."""
+        return self._kept.arbiter.is_waited()
 
     def close(self) -> None:
         """Others may have all of it.  Collective where nodes are owned."""

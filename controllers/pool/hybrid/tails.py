@@ -11,7 +11,7 @@ from itertools import accumulate
 from controllers.estimates.estimate import Estimate
 from controllers.pool.pieces import LEAST_S
 
-LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further
+LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further, and steps between them
 FEWEST_PARTS, MOST_PARTS = 4, 7     # up to which the share of a worker is cut; between them ...
 MOST_TAILS = 8          # ... by so many parts of all workers, beside their first ones
 
@@ -40,6 +40,7 @@ def parts_of(
     if known is not None:
         # where one side is as much slower than foreseen as the other one is faster
         tail = min(MOST_TAIL, 2 * max(unsure, known.most_s / known.seconds - 1))
+        tail = tail // LEAST_TAIL * LEAST_TAIL      # so that the same rows come again
         least = LEAST_S * max(1.0, n_jobs / 4)
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from controllers.controller.access import Access
@@ -11,6 +11,7 @@ from controllers.controller.commands import Commands
 from controllers.controller.launches import Given, Launches
 from controllers.controller.tied_tile import TiedTile
 from controllers.device.device import Device
+from controllers.executor.contexts import may_meet
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel
 from controllers.language.each import Each
@@ -44,7 +45,7 @@ class DeviceSide:
         self._tile = TilesInPlace(self.executor).of if in_place else self._image
 
     def begin(self, job: Job) -> bool:
-        """Enqueue a kernel that was launched like this before, if no cell has to be moved for it.
+        """Enqueue a kernel that was launched on these arrays before, if no cell has to be moved.
 
         In any thread, while nothing is done here; `run` then waits for its end.
         """
@@ -52,16 +53,29 @@ class DeviceSide:
             return False
         if self._memories.any and not self._memories.are_there(job.touches, self.memory):
             return False
-        numbers = numbers_of(job)
-        tiles = [self._tile(touch.datum) for touch in job.touches]
-        _, launch = self._known.get(job, tiles, numbers)
+        launch = self._bound(job, is_built=True)
         if launch is None:
             return False
-        launch.tell(numbers)
         job.launched = Launched(self._commands, launch)
         return True
 
-    def run(self, job: Job) -> tuple[None, float]:
+    def begin_beside(self, job: Job) -> bool:
+        """Enqueue a piece of a task while one before it is done, if no cell has to be moved for it.
+
+        In the lane's thread; where the host's cores compute, those begin it that have nothing left
+        to do of the other one.
+        """
+        are_there = not self._memories.any or self._memories.are_there(job.touches, self.memory)
+        if not are_there or self._launches.checked is not None:
+            return False
+        if not self._polls and may_meet(
+            self.executor.device, [touch.origin.shape for touch in job.touches]
+        ):
+            self.executor.compute_lane.alternate()
+        job.launched = self._launched(job)
+        return True
+
+    def run(self, job: Job, soon: Callable[[], None] | None = None) -> tuple[None, float]:
         """Launch the kernel, if that was not begun, and wait for it; its seconds."""
         if job.launched is None:
             begin_s = time.perf_counter()
@@ -69,7 +83,7 @@ class DeviceSide:
             job.moved_s = time.perf_counter() - begin_s
         try:
             launched = job.launched or self._launched(job)
-            seconds = launched.wait(job.seconds if self._polls else 0.0)
+            seconds = launched.wait(job.seconds, naps=self._polls, soon=soon)
         finally:
             self._memories.after(job.touches, self.memory, job.replicas)
         if job.sent:
@@ -77,15 +91,23 @@ class DeviceSide:
         return None, seconds
 
     def _launched(self, job: Job) -> Launched:
+        launch = self._bound(job)
+        assert launch is not None, "it has been built by now"
+        return Launched(self._commands, launch)
+
+    def _bound(self, job: Job, *, is_built: bool = False) -> Launch | None:
+        """The launch of a kernel, with its numbers; if it has to be built already, None else."""
         numbers = numbers_of(job)
         tiles = [self._tile(touch.datum) for touch in job.touches]
         key, launch = self._known.get(job, tiles, numbers)
         if launch is None:
+            if is_built and not self._known.is_alike(key):
+                return None
             launch = self._prepared(job, tiles, numbers)
             if self._launches.checked is None:      # which looks at each launch
                 self._known.add(key, launch, job, tiles)
         launch.tell(numbers)
-        return Launched(self._commands, launch)     # it has been built by now
+        return launch
 
     def _prepared(
         self, job: Job, tiles: Sequence[Tile], numbers: Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from controllers.arbiter.held import Own, held_by_task
@@ -30,7 +31,11 @@ class HostSide:
         """Never: functions are for the pool's threads."""
         return False
 
-    def run(self, job: Job) -> tuple[Any, float]:
+    def begin_beside(self, job: Job) -> bool:
+        """Never."""
+        return False
+
+    def run(self, job: Job, soon: Callable[[], None] | None = None) -> tuple[Any, float]:
         """What the function returns, unless it did some rows alone; and its seconds."""
         begin_s = time.perf_counter()
         self._memories.before(job.touches, HOST_MEMORY)

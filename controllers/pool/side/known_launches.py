@@ -24,7 +24,7 @@ from controllers.pool.variant import Variant
 from hitmap.strided import Geometry
 
 MOST_KNOWN = 128
-Key: TypeAlias = "tuple[object, ...]"
+Key: TypeAlias = "tuple[int, tuple[object, ...], object, tuple[object, ...]]"
 
 
 class KnownLaunches:
@@ -43,18 +43,21 @@ class KnownLaunches:
         tiles: of what the job touches.  Numbers count by their bits, but for functions of items.
         """
         assert job.way is not None, "a job that was placed"
-        variant = job.way.variant
-        key: list[object] = [id(variant), job.rows]
+        variant, cells, told = job.way.variant, list[object](), list[object]()
         for touch, tile in zip(job.touches, tiles):
-            key += touch.name, touch.role, id(touch.at), id(tile)
+            cells += touch.name, touch.role, id(touch.at), id(tile)
         if numbers and not isinstance(variant.body, Each):      # which are told them
-            key += [(name, type(value), repr(value)) for name, value in numbers.items()]
-        made = tuple(key)
+            told += [(name, type(value), repr(value)) for name, value in numbers.items()]
+        made = id(variant), tuple(cells), job.rows, tuple(told)
         found = self._known.get(made)
         if found is None:
             return made, None
         self._known.move_to_end(made)
         return made, found[0]
+
+    def is_alike(self, key: Key) -> bool:
+        """Whether one over other rows, or with other numbers, was done before: it is built."""
+        return any(one[:2] == key[:2] for one in self._known)
 
     def add(self, key: Key, launch: Launch, job: Job, tiles: Sequence[Tile]) -> None:
         """Remember it until one of its tiles goes, or there are many newer ones."""

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+from threading import Thread
+
 import numpy as np
 import pyopencl as cl
 import pytest
+from mpi_jobs import HANGS_S
 
 from controllers.device import assign, choose, find_devices
 from controllers.executor.lane import Lane
@@ -72,3 +75,24 @@ def test_every_queue_of_a_part_of_a_device_is_of_that_part() -> None:
             queues.append(opened.results)
         assert {queue.device.max_compute_units for queue in queues} == {1}
         assert all(queue.device == device.handle for queue in queues)
+
+
+@pytest.mark.parametrize("n_before", [0, 1])
+def test_commands_of_a_lane_may_come_beside_each_other(n_before: int) -> None:
+    """Until it is finished, which waits for all."""
+    for lane in lanes():
+        for _ in range(n_before):
+            lane.alternate()
+        held = cl.UserEvent(lane.queue.context)
+        first = cl.enqueue_marker(lane.queue, wait_for=[held])
+        lane.queue.flush()
+        lane.alternate()
+        cl.enqueue_marker(lane.queue).wait()    # which would wait for ever in order
+        finishing = Thread(target=lane.finish, daemon=True)
+        finishing.start()
+        finishing.join(0.1)
+        assert finishing.is_alive(), "the first one is not over"
+        held.set_status(cl.command_execution_status.COMPLETE)
+        finishing.join(HANGS_S)
+        assert not finishing.is_alive()
+        assert first.command_execution_status == cl.command_execution_status.COMPLETE

@@ -2,6 +2,7 @@
 """Who waits for a launch leaves the core to others, and notices its end in time."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,12 +36,15 @@ class Machine:
         self.now_s = max(self.now_s, self._takes_s)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, takes_s: float, foreseen_s: float) -> Machine:
+def run(
+    monkeypatch: pytest.MonkeyPatch, takes_s: float, foreseen_s: float,
+    soon: Callable[[], None] | None = None,
+) -> Machine:  # fmt: skip
     machine = Machine(takes_s)
     monkeypatch.setattr(launched, "time", machine)
     commands: Any = SimpleNamespace(issue=lambda command, after: machine)
     one = Launched(commands, KernelLaunch(lambda wait_for: machine))
-    assert one.wait(foreseen_s) == pytest.approx(machine.now_s)
+    assert one.wait(foreseen_s, naps=foreseen_s > 0, soon=soon) == pytest.approx(machine.now_s)
     return machine
 
 
@@ -60,3 +64,22 @@ def test_a_short_launch_and_one_of_which_nothing_is_foreseen_are_waited_for(
 ) -> None:
     assert run(monkeypatch, 2e-4, 3e-4).n_naps == 0
     assert run(monkeypatch, 0.2, 0.0).n_naps == 0
+
+
+@pytest.mark.parametrize("late", [0.5, 0.8, 1.0, 1.2])
+def test_the_end_is_told_of_before_it_comes(
+    monkeypatch: pytest.MonkeyPatch, late: float
+) -> None:
+    """Of a launch that ends sooner than that, when this is seen, after few looks."""
+    told, foreseen_s = list[int](), 50e-3
+
+    def soon() -> None:
+        told.append(launched.time.perf_counter_ns())
+
+    machine = run(monkeypatch, late * foreseen_s, foreseen_s, soon)
+    when_s = 1e-9 * told.pop()
+    if late > 0.9:
+        assert when_s == pytest.approx(0.9 * foreseen_s)
+    else:
+        assert late * foreseen_s <= when_s <= (late + 0.23) * foreseen_s
+    assert not told and machine.now_s >= when_s
