@@ -41,13 +41,15 @@ class Ends:
             piece, job = job, job.whole
             piece.let_go()
             pieces, (start, end) = job.pieces, when
-            is_over, error = pieces.over(piece, start, error), pieces.error
+            is_over, error = pieces.over(piece, start, error, seconds), pieces.error
             when = pieces.start, end
             if error is not None:   # no other piece is begun
                 assert job.placed is not None, "whose pieces are done"
                 job.placed.lane.remove(job)
             if not is_over:
                 return None
+            if error is None:
+                self._learn(job, pieces.took_s)
         if error is None and job.outcome is not None:
             job.outcome.ended(*when)
         future = future_of(job)
@@ -56,6 +58,12 @@ class Ends:
             job.lost = error
             self._failed += [future] if len(self._failed) < MOST_FAILED else []
         return future
+
+    def _learn(self, share: Job, seconds: float) -> None:
+        """What a share of a kernel took, piece by piece: one in one piece may be long ago."""
+        way = share.placed
+        if seconds and way is not None and way.lane.device is not None:
+            self._forecast.ended(share, way, seconds)
 
     def unseen(self) -> list[TaskFuture]:
         """Those that have failed since this was asked last, and nobody has seen that."""

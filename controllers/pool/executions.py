@@ -43,11 +43,15 @@ class Executions:
         del self._untold[:-MOST_BUFFERED]
         return self.n >= self.looks_at
 
-    def add_of_kernel(self, execution: Execution) -> bool:
-        """The same; the first one loads the kernel, too: it counts only if no other one follows."""
+    def add_of_kernel(self, execution: Execution, *, is_piece: bool = False) -> bool:
+        """The same; the first one loads the kernel, too: it counts only if no other one follows.
+
+        is_piece: of a share, which is told as well when it is over.
+        """
         if self._loaded:
             self._first = None
-            self._lately.fresh.append(execution)
+            if not is_piece:
+                self._lately.fresh.append(execution)
             return self.add(execution) or len(self._lately.fresh) >= FEWEST
         self._loaded, self._first = True, execution
         return False

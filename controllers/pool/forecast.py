@@ -96,11 +96,11 @@ class Forecast:
         self.go_on(max((*self._cores, *self._free_s.values())))
 
     def ended(self, job: Job, way: Way, seconds: float) -> None:
-        """A job has taken so long."""
+        """A job, or a piece of one, has taken so long."""
         job.took_s, units = seconds + job.moved_s, way.units(job.cores, len(job.lanes))
-        of = way.executions or self._of(way)
-        add = of.add if way.lane.device is None else of.add_of_kernel
-        if add((job.size, units, seconds, job.work(way))):
+        of, one = way.executions or self._of(way), (job.size, units, seconds, job.work(way))
+        on_host, is_piece = way.lane.device is None, job.whole is not None
+        if of.add(one) if on_host else of.add_of_kernel(one, is_piece=is_piece):
             self.due[of] = None
             self.is_overdue |= of.n >= OVERDUE * of.looks_at
 

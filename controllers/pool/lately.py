@@ -7,17 +7,16 @@ interpreter's lock more than others do.
 """
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
-from itertools import accumulate
+from statistics import median_low
 from typing import Any, TypeAlias
 
 from controllers.estimates.estimate import Estimate
 
 Timed: TypeAlias = "tuple[float, int, float] | tuple[float, int, float, Any]"   # size, units, s
 
-NEWEST = 16     # executions that tell: of hybrid tasks the last two to four
+NEWEST = 8      # executions that tell, of hybrid tasks the last ones
 FEWEST = 4      # of these
 CHANGED = 0.08  # by so much another factor has to differ: else shares would never stay
 
@@ -25,8 +24,8 @@ CHANGED = 0.08  # by so much another factor has to differ: else shares would nev
 class Lately:
     """By which factor the newest executions of one kind differ from what is foreseen of them.
 
-    The median, by what is foreseen: of short pieces of a task much is spent on other things.
-    factor: 1 until enough of them are known.  fresh: those that were not compared yet, in order.
+    factor: the median; 1 until enough of them are known.  fresh: those that were not compared yet,
+    in order.
 
     >>> lately = Lately()
     >>> lately.fresh += [(8.0, 1, seconds) for seconds in (1.2, 1.3, 30.0, 1.3)]
@@ -38,7 +37,7 @@ class Lately:
         self.factor = 1.0
         self.fresh: deque[Timed] = deque(maxlen=NEWEST)
         self._newest: deque[Timed] = deque(maxlen=NEWEST)
-        self._compared: deque[tuple[float, float]] = deque(maxlen=NEWEST)
+        self._compared: deque[float] = deque(maxlen=NEWEST)
 
     def begin_anew(self) -> None:
         """What is foreseen is another thing now: all are fresh again, and the factor is 1."""
@@ -54,12 +53,10 @@ class Lately:
             self._newest.append(one)
             usual = foreseen(size, units)
             if usual is not None:
-                self._compared.append((seconds / usual.seconds, usual.seconds))
+                self._compared.append(seconds / usual.seconds)
         if len(self._compared) < FEWEST:
             return False
-        in_order = sorted(self._compared)
-        upto_s = [*accumulate(usual_s for _, usual_s in in_order)]
-        found, _ = in_order[bisect_left(upto_s, upto_s[-1] / 2)]
+        found = median_low(self._compared)
         if abs(found / self.factor - 1) < CHANGED:
             return False
         self.factor = found

@@ -14,7 +14,6 @@ from controllers.device.event import COMPLETE, Command, Event
 SLEPT = 0.95
 NAP = 1 / 400           # of the time that it has taken
 SOON, SOON_S = 0.1, 1e-3    # of what is foreseen, and at least, is left when the end comes soon
-LEAST_LOOK = 1 / 32     # of the time until then, between two looks
 SHORTEST_NAP_S = 2e-4   # else the driver waits
 
 
@@ -68,28 +67,24 @@ class Launched:
             assert self._error is not None, "either an event or an error"
             raise self._error
         if soon is not None:
-            self._sleep(self._event, foreseen_s - max(SOON * foreseen_s, SOON_S))
+            self._nap(self._event, foreseen_s - max(SOON * foreseen_s, SOON_S))
             soon()
         if naps:
-            self._nap(self._event, foreseen_s)
+            self._nap(self._event, SLEPT * foreseen_s, NAP)
         self._event.wait()
         self._launch.end()
         return (time.perf_counter_ns() - self.start) / 1e9
 
-    def _sleep(self, event: Event, until_s: float) -> None:
-        """Until then, or shortly after its end."""
-        look_s = max(LEAST_LOOK * until_s, SHORTEST_NAP_S)
-        while event.command_execution_status > COMPLETE:
-            left_s = until_s - (time.perf_counter_ns() - self.start) / 1e9
-            if left_s <= 0:
-                return
-            time.sleep(min(left_s, max(left_s / 2, look_s)))
+    def _nap(self, event: Event, until_s: float, part: float = 0.0) -> None:
+        """Sleep until then, as long as it has not ended, as far as that is worth a nap.
 
-    def _nap(self, event: Event, foreseen_s: float) -> None:
-        """Sleep as long as it has not ended, as far as that is worth a nap."""
+        Then naps are such a part of what is gone, if any.  No nap is much longer than what is gone,
+        so that an end that comes long before is noticed, too.
+        """
         while event.command_execution_status > COMPLETE:
             gone_s = (time.perf_counter_ns() - self.start) / 1e9
-            nap_s = max((SLEPT * foreseen_s - gone_s) / 2, gone_s * NAP)
+            nap_s = min((until_s - gone_s) / 2, gone_s + SHORTEST_NAP_S)
+            nap_s = max(nap_s, gone_s * part)
             if nap_s < SHORTEST_NAP_S:
                 return
             time.sleep(nap_s)

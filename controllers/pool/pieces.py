@@ -37,6 +37,7 @@ class Pieces:
         self._next: Job | None = None
         self.start: int | None = None
         self.error: TaskError | None = None
+        self._n_done, self._done_s = 0, 0.0     # rows, by its lane
 
     @property
     def n_left(self) -> int:
@@ -105,12 +106,25 @@ class Pieces:
             rest for rows in self._left for rest in _without(rows, piece.rows) if rest[0] < rest[1]
         )
 
-    def over(self, piece: Job, start: int, error: TaskError | None) -> bool:
-        """A piece that was begun at `start` is over; whether all of them are.
+    @property
+    def took_s(self) -> float:
+        """What its lane would have taken for all of them, by those that it has done.
+
+        0 where these are less than a half.
+        """
+        is_known = 2 * self._n_done >= self._n_rows
+        return self._done_s * self._n_rows / self._n_done if is_known else 0.0
+
+    def over(self, piece: Job, start: int, error: TaskError | None, seconds: float) -> bool:
+        """A piece that was begun at `start`, and took so long, is over; whether all of them are.
 
         After an error no other one is begun.
         """
+        assert piece.rows is not None, "a piece that was done"
         self._running.remove(piece)
+        if piece.way is self._whole.placed:
+            self._n_done += piece.rows[1] - piece.rows[0]
+            self._done_s += seconds
         self.start = start if self.start is None else min(start, self.start)
         self.error = self.error or error
         if self.error is not None:

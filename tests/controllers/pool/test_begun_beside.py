@@ -59,7 +59,7 @@ class Beside:
 
         patch.setattr(DeviceSide, "begin_beside", noted)
         patch.setattr(crew, "MOST_BESIDE", 1.0)
-        patch.setattr(Launched, "_sleep", lambda *given: None)      # at once, however long it takes
+        patch.setattr(Launched, "_nap", lambda *given: None)    # at once, however long it takes
 
 
 @pytest.fixture

@@ -13,11 +13,13 @@ from mpi_jobs import HANGS_S
 
 import controllers as ct
 from controllers.estimates.estimate import Estimate
+from controllers.estimates.task_key import Case
 from controllers.pool.crew import Crew
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.pieces import LEAST_S, LEAST_TAKEN_S, Pieces
 from controllers.pool.task import Task
+from controllers.pool.way import Way
 
 N_ROWS = 640
 UP = [(0, 320), (320, 480), (480, 560), (560, 640)]
@@ -99,7 +101,7 @@ def test_each_row_is_done_once_whoever_takes_it(seed: int) -> None:
     while lane.ready or running:
         if running and (not lane.ready or random.integers(2)):
             is_last = not lane.ready and len(running) == 1
-            assert whole.pieces.over(running.pop(), 0, None) == is_last
+            assert whole.pieces.over(running.pop(), 0, None, 0.0) == is_last
             continue
         first = lane.first()
         piece = whole.pieces.last(random.integers(1, N_ROWS), 1e-4) if random.integers(2) else first
@@ -118,8 +120,43 @@ def test_after_an_error_no_other_piece_is_begun() -> None:
     begun.append(pieces.first())
     pieces.take(begun[1])
     error = ct.TaskError("failed", "plus")
-    assert not pieces.over(begun[0], 0, error) and pieces.n_left == 0, "one is under way"
-    assert pieces.over(begun[1], 0, None) and pieces.error is error
+    assert not pieces.over(begun[0], 0, error, 0.0) and pieces.n_left == 0, "one is under way"
+    assert pieces.over(begun[1], 0, None, 0.0) and pieces.error is error
+
+
+def test_a_share_took_what_its_lane_would_have_taken_for_all_of_its_rows() -> None:
+    whole = whole_of(UP)
+    whole.placed, pieces = SimpleNamespace(), whole.pieces
+    for n_rows, seconds, expected in [(None, 3.0, 6.0), (80, 100.0, 6.0), (None, 1.0, 4 * N_ROWS / 390)]:
+        piece = pieces.first() if n_rows is None else pieces.last(n_rows, 1.0)
+        piece.way = whole.placed if n_rows is None else SimpleNamespace()
+        pieces.take(piece)
+        pieces.over(piece, 0, None, seconds)
+        assert pieces.took_s == pytest.approx(expected)
+
+
+def test_a_share_is_foreseen_by_its_pieces_although_it_took_longer_in_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Long ago: shares of this size have been done in pieces since."""
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+    parts_of, pieces = "controllers.pool.hybrid.composites.parts_of", [(0, 8), (8, 12), (12, 16)]
+    monkeypatch.setattr(parts_of, lambda *_: pieces)
+    raised = ct.Task("raised", ("y",), roles={"y": "updating"})
+    raised.variant(ct.Kernel.of("raised", """
+        __kernel void raised(__global double *y, TILE(y), BOX) { CELL; HERE(y) += 1; }""",
+                                roles={"y": "updating"}))
+    y = np.zeros((16, 8))
+    with ct.tasks("cpu/1", cores=1) as pool:
+        way = Way("raised", raised.variants[0], pool._lanes[1])
+        for _ in range(5):
+            pool._forecast.learn(way.key, Case(float(y.nbytes)), 3600.0)
+        foreseen_s = []
+        for _ in range(8):
+            assert pool.submit(ct.hybrid(raised, cut={"y": ct.Row}), y).exception(HANGS_S) is None
+            pool._forecast.refresh()    # as who waits for a longer task
+            foreseen_s.append(pool._forecast.known_s(way, float(y.nbytes), 1) or 0.0)
+    assert foreseen_s[0] > 3000 and foreseen_s[-1] < 60 and (y == 8).all()
 
 
 def test_a_piece_that_began_before_the_forecast_is_told_how_long_it_takes() -> None:

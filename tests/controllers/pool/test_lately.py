@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case, TaskKey
 from controllers.pool.executions import Executions
-from controllers.pool.lately import Lately
 
 SIZES = (8.0, 11.0, 16.0, 40.0)
 N_BEFORE, N_SLOW = 123, 24      # the estimator looks at 121 executions, and again at 151
@@ -61,12 +59,17 @@ def test_what_changes_little_leaves_estimates_as_they_are() -> None:
     assert found.stamp == stamp
 
 
-def test_long_pieces_tell_more_than_short_ones() -> None:
-    """Of short ones much is spent on other things."""
-    lately = Lately()
-    lately.fresh += [(1.0, 1, 2.5e-3), (1.0, 1, 2.6e-3), (1.0, 1, 2.7e-3), (50.0, 1, 60e-3)]
-    assert lately.compare(lambda size, units: Estimate.about(1e-3 * size, 0.1, "regression"))
-    assert lately.factor == pytest.approx(1.2)
+def test_pieces_of_a_share_are_told_of_and_the_share_is_compared() -> None:
+    """Of short pieces much is spent on other things, and their sizes differ from task to task."""
+    found = Executions(Estimates(None), TaskKey("it", "one", "a device", "1"))
+    found.add_of_kernel((8.0, 1, 1e-3, None))
+    for _ in range(8):
+        for size in (6.0, 2.0):
+            found.add_of_kernel((size, 1, 1e-3, None), is_piece=True)
+        found.add_of_kernel((8.0, 1, 2e-3, None))
+        found.refresh()
+    assert {case.size for case in found.history().cases} == {2.0, 6.0, 8.0}
+    assert {size for size, *_ in (*found._lately.fresh, *found._lately._newest)} == {8.0}
 
 
 def test_what_the_estimator_has_learnt_is_not_counted_twice() -> None:

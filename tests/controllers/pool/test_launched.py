@@ -55,7 +55,7 @@ def test_a_long_launch_is_slept_through_and_its_end_is_noticed(
     """However much longer or shorter it takes than was foreseen."""
     machine = run(monkeypatch, 0.2 * late, 0.2)
     assert machine.polled_s < 0.01 * machine.now_s
-    assert machine.now_s < 0.2 * late * (1.03 if late >= 0.9 else 1.7)
+    assert machine.now_s < 0.2 * late * (1.03 if late >= 0.9 else 1.75)
     assert machine.n_naps < 1200
 
 
@@ -64,6 +64,15 @@ def test_a_short_launch_and_one_of_which_nothing_is_foreseen_are_waited_for(
 ) -> None:
     assert run(monkeypatch, 2e-4, 3e-4).n_naps == 0
     assert run(monkeypatch, 0.2, 0.0).n_naps == 0
+
+
+@pytest.mark.parametrize("takes_s", [1e-3, 0.3])
+def test_the_end_is_noticed_although_hours_were_foreseen(
+    monkeypatch: pytest.MonkeyPatch, takes_s: float
+) -> None:
+    for soon in (None, lambda: None):
+        machine = run(monkeypatch, takes_s, 36000.0, soon)
+        assert takes_s <= machine.now_s <= 2.5 * takes_s and machine.n_naps < 30
 
 
 @pytest.mark.parametrize("late", [0.5, 0.8, 1.0, 1.2])
@@ -79,7 +88,7 @@ def test_the_end_is_told_of_before_it_comes(
     machine = run(monkeypatch, late * foreseen_s, foreseen_s, soon)
     when_s = 1e-9 * told.pop()
     if late > 0.9:
-        assert when_s == pytest.approx(0.9 * foreseen_s)
+        assert 0.88 * foreseen_s <= when_s <= 0.9 * foreseen_s
     else:
-        assert late * foreseen_s <= when_s <= (late + 0.23) * foreseen_s
-    assert not told and machine.now_s >= when_s
+        assert 0.999 * late * foreseen_s <= when_s <= (late + 0.23) * foreseen_s
+    assert not told and machine.now_s >= when_s - 1e-9
