@@ -2,7 +2,7 @@
 """An estimate: how long an execution will probably take, how sure that is, and why."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 Source = Literal["history", "regression", "rates", "class"]
@@ -41,10 +41,9 @@ class Estimate:
 
     def times(self, factor: float) -> Estimate:
         """Of what takes so many times as long."""
-        return replace(
-            self, seconds=factor * self.seconds, least_s=factor * self.least_s,
-            most_s=factor * self.most_s,
-        )  # fmt: skip
+        return Estimate(
+            factor * self.seconds, factor * self.least_s, factor * self.most_s, self.source, self.n
+        )
 
     @property
     def because(self) -> str:

@@ -114,7 +114,7 @@ class Executions:
     @property
     def is_new(self) -> bool:
         """Whether there are so few that all of them may have been disturbed."""
-        return max(self.n, self._estimates.n_kept(self._key)) < ENOUGH
+        return self.n < ENOUGH and self._estimates.n_kept(self._key) < ENOUGH
 
     @property
     def stamp(self) -> int:

@@ -12,12 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-import numpy as np
-
 from controllers.estimates.device_rates import guessed
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.history import History
+from controllers.estimates.median_fit import Floats
 from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Touch
 from controllers.pool.decision import Choice, Decided, Decision
@@ -194,13 +193,14 @@ class Forecast:
 
     def moves_upto(self, touches: Iterable[Touch], lane: Lane, n: int) -> list[float]:
         """The same for the first 0, 1 ... n of n parts of the rows of what is read."""
-        upto = np.zeros(n + 1)
+        upto: Floats | None = None
         if self._memories.any:
             self._learn_moves()
             for touch in touches:
                 for move in moves_of(touch, lane.memory, replica=False):
-                    upto += self._moved_s(touch, move) * found_upto(move[2], touch, n)
-        return upto.tolist()    # type: ignore[no-any-return]
+                    more = self._moved_s(touch, move) * found_upto(move[2], touch, n)
+                    upto = more if upto is None else upto + more
+        return [0.0] * (n + 1) if upto is None else upto.tolist()
 
     def _moved_s(self, touch: Touch, move: Move) -> float:
         source, target, cells = move

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from random_tasks import Graph
 
 import controllers as ct
-from controllers.pool.hybrid import sides
+from controllers.pool.hybrid.division import Divisions, End
 from controllers.pool.hybrid.hybrid import Part
 
 MOST_SIDES = 3
@@ -87,16 +87,16 @@ def submitted(graph: Graph, pool: Any, seed: int) -> tuple[list[Any], list[Any],
 @contextmanager
 def any_shares(seed: int) -> Iterator[None]:
     """In place of those by estimates."""
-    draw, before = random.Random(seed), sides.divided
+    draw, before = random.Random(seed), Divisions.of
 
     def anyhow(
-        ends: Sequence[Callable[[int, int], float]], n: int, floor_s: float = 0.0
+        divisions: Divisions, key: object, ends: Sequence[End], n: int, floor_s: float
     ) -> list[int]:
         upto = sorted([0, n, *(draw.randint(0, n) for _ in ends[1:])])
         return [b - a for a, b in zip(upto, upto[1:])]
 
-    sides.divided = anyhow
+    Divisions.of = anyhow       # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        sides.divided = before
+        Divisions.of = before       # type: ignore[method-assign]

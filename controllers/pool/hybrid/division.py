@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from controllers.estimates.median_fit import Floats
 
 LEAST_GAIN = 0.02   # of the time, by more than one side; below that one side does it all
 TRIALS = 64         # of a task: so much of it a side gets to be known
+MOST_KNOWN = 64     # divisions, of as many kinds of tasks
 _HALVINGS = 14      # of the time in question
 
 # When a side is done that has the units from the first number to before the second one.
@@ -51,6 +53,43 @@ def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
     if not unknown and max(high_s, floor_s) > (1 - LEAST_GAIN) * max(best, floor_s):
         return [n if number == alone.index(best) else 0 for number in range(len(ends))]
     return _within(ends, n, high_s)
+
+
+class Divisions:
+    """The newest ones, each of which is the same again while sides are done with as much as then.
+
+    Which is mostly so, and takes a tenth of the time.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[list[End], float, list[int]]] = {}
+
+    def of(self, key: Hashable, ends: Sequence[End], n: int, floor_s: float) -> list[int]:
+        """As `divided`; `key` is that of such tasks."""
+        known = self._known.get(key)
+        if known is None or known[0] != ends or known[1] != floor_s:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = [*ends], floor_s, divided(ends, n, floor_s)
+        return [*known[2]]
+
+
+@dataclass(frozen=True)
+class RowsEnd:
+    """When a side is done with some of the rows of an array.
+
+    start_s: when it begins, with what it needs whatever these are.  upto: how long 0, 1 ... of them
+    take; moved: what of them has to be moved before.
+    """
+
+    start_s: float
+    upto: list[float]
+    moved: list[float]
+
+    def __call__(self, first: int, last: int) -> float:
+        if first == last:
+            return 0.0
+        return self.start_s + self.upto[last - first] + self.moved[last] - self.moved[first]
 
 
 def end_of(ends: Sequence[End], counts: Sequence[int], waits: Sequence[float] = ()) -> float:

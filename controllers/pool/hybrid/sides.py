@@ -14,8 +14,9 @@ from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.choosing import Counts, chosen
 from controllers.pool.hybrid.division import (
     LEAST_GAIN,
+    Divisions,
     End,
-    divided,
+    RowsEnd,
     end_of,
     longest,
     trial,
@@ -54,7 +55,7 @@ class Sides:
     def __init__(self, forecast: Forecast, share: Share) -> None:
         self._forecast, self._share = forecast, share
         self._known: dict[tuple[object, ...], list[int]] = {}
-        self._tries = Tries()
+        self._tries, self._divisions = Tries(), Divisions()
         self._tables: dict[object, tuple[int, list[float] | None]] = {}
 
     def of(
@@ -151,7 +152,7 @@ class Sides:
         waits: how long sides are busy.
         """
         key = *((side.way, side.cores, side.n_jobs) for side in sides), n
-        best = divided(ends, n, floor_s)
+        best = self._divisions.of(key, ends, n, floor_s)
         is_new = [self._forecast.is_new(side.way) for side in sides]
         found = self._tries.counts(key, ends, best, is_new)
         if found == best and len(sides) > 1 and end_of(ends, best) < float("inf"):
@@ -221,14 +222,7 @@ class Sides:
         start_s = self.wait_s(side, ready_s) + forecast.moves_s(rest, lane)
         moved = forecast.moves_upto(cut, lane, n)
         upto = self._times(side, size, n, n_rows)
-        if upto is None:
-            return unknown(n)
-
-        def end_s(first: int, last: int) -> float:
-            n_here = last - first
-            return start_s + upto[n_here] + moved[last] - moved[first] if n_here else 0.0
-
-        return end_s
+        return unknown(n) if upto is None else RowsEnd(start_s, upto, moved)
 
     def _times(self, side: Side, size: float, n: int, n_rows: int | None) -> list[float] | None:
         """How long the first parts of n of a size take, up to all of it; None if unknown."""

@@ -12,7 +12,7 @@ import pytest
 from controllers import Computation, Stencil
 from controllers.device import Device, find_devices
 from controllers.device.assignment import open_parts
-from controllers.executor.contexts import own_options
+from controllers.executor.contexts import may_meet, own_options
 from controllers.executor.opencl import OpenCLExecutor
 
 STAR = Stencil.of("star", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6)
@@ -56,6 +56,16 @@ def test_parts_have_programs_of_their_own_where_the_driver_would_mix_them_up(who
         found = [own_options(replace(part, handle=handle)) for part in parts]   # type: ignore[arg-type]
         assert found == options
         assert own_options(replace(whole, handle=handle)) == ()     # type: ignore[arg-type]
+
+
+def test_grids_that_the_driver_would_mix_up_do_not_meet(whole: Device) -> None:
+    """They may be small, or small as well as large, by the widest axis of three."""
+    small, large = [(60000, 8), (3,)], [(3,), (200, 400, 8, 9)]
+    for release, expected in (("Release", [True, True]), ("None+Asserts", [True, False])):
+        handle = SimpleNamespace(platform=SimpleNamespace(version=f"OpenCL 3.0 PoCL 5.0 {release}"))
+        device = replace(whole, handle=handle)      # type: ignore[arg-type]
+        assert [may_meet(device, shapes) for shapes in (small, large)] == expected
+    assert may_meet(replace(whole, handle=None), large), "it is no OpenCL device"
 
 
 def test_parts_hand_rows_over_by_commands_of_their_devices(whole: Device) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from controllers.pool.hybrid.choosing import Counts, chosen
-from controllers.pool.hybrid.division import divided, end_of
+from controllers.pool.hybrid.division import Divisions, End, RowsEnd, divided, end_of
 
 NEAR = 1.03     # times the time of the best division
 SOON = 60       # executions
@@ -113,6 +113,29 @@ def test_three_sides_are_divided_as_well() -> None:
     machine = Machine((4.0, 2.0, 1.0), hinders=1.2, adding_s=0.2)
     found = chosen_on(machine, (4.0, 3.0, 1.0), 14, executions=150)
     assert machine.takes(found[-1]) <= NEAR * machine.best_s(14)
+
+
+def test_a_division_is_found_once_while_sides_are_done_with_as_much() -> None:
+    divisions, asked = Divisions(), list[int]()
+
+    class Counted(RowsEnd):
+        def __call__(self, first: int, last: int) -> float:
+            asked.append(last)
+            return super().__call__(first, last)
+
+    def ends(*seconds: float) -> list[End]:
+        n = range(65)
+        return [Counted(0.0, [k * one for k in n], [0.0 for _ in n]) for one in seconds]
+
+    assert divisions.of("it", ends(3.0, 1.0), 64, 0.0) == [16, 48]
+    n_asked = len(asked)
+    found = divisions.of("it", ends(3.0, 1.0), 64, 0.0)
+    assert found == [16, 48] and len(asked) == n_asked
+    found.clear()
+    assert divisions.of("it", ends(3.0, 1.0), 64, 0.0) == [16, 48], "nobody changes what is known"
+    assert divisions.of("it", ends(1.0, 1.0), 64, 0.0) == [32, 32]
+    assert divisions.of("another", ends(3.0, 1.0), 64, 0.0) == [16, 48]
+    assert divisions.of("it", ends(1.0, 1.0), 64, 64.0) == [64, 0], "it is not over before"
 
 
 def test_a_division_stays_while_another_one_is_hardly_better() -> None:

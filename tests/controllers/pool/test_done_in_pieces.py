@@ -127,7 +127,8 @@ def test_after_an_error_no_other_piece_is_begun() -> None:
 def test_a_share_took_what_its_lane_would_have_taken_for_all_of_its_rows() -> None:
     whole = whole_of(UP)
     whole.placed, pieces = SimpleNamespace(), whole.pieces
-    for n_rows, seconds, expected in [(None, 3.0, 6.0), (80, 100.0, 6.0), (None, 1.0, 4 * N_ROWS / 390)]:
+    own = 4 * N_ROWS / 390
+    for n_rows, seconds, expected in [(None, 3.0, 6.0), (80, 100.0, 6.0), (None, 1.0, own)]:
         piece = pieces.first() if n_rows is None else pieces.last(n_rows, 1.0)
         piece.way = whole.placed if n_rows is None else SimpleNamespace()
         pieces.take(piece)
