@@ -17,6 +17,7 @@ from controllers.pool import crew
 from controllers.pool.job import Job
 from controllers.pool.launched import Launched
 from controllers.pool.pool import Pool
+from controllers.pool.side import device_side
 from controllers.pool.side.device_side import DeviceSide
 
 N_PIECES, N_ROWS = 8, 64
@@ -106,10 +107,15 @@ def test_pieces_are_begun_beside_each_other_and_timed_one_after_another(
     np.testing.assert_allclose(again, after(np.full_like(y, 0.3), 5), rtol=1e-12)
 
 
+@pytest.mark.parametrize("meet", [True, False])
 def test_cores_without_work_begin_the_next_piece(
-    beside: Beside, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    beside: Beside, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, meet: bool
 ) -> None:
-    """Both kernels of a CPU are under way at the same time, in queues that do not wait."""
+    """Both kernels of a CPU are under way at the same time, in queues that do not wait.
+
+    Or in one, where the driver may not have both at once.
+    """
+    monkeypatch.setattr(device_side, "may_meet", lambda device, shapes: meet)
     monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
     under_way, queues, events = list[bool](), set[int](), list[Event]()
     begin, issue = DeviceSide.begin_beside, Commands.issue
@@ -130,7 +136,7 @@ def test_cores_without_work_begin_the_next_piece(
     with ct.tasks("cpu/1", cores=1) as pool:
         y = np.full((N_ROWS, 1000), 0.3)
         assert pool.submit(both, y, 2000).exception(HANGS_S) is None
-    assert any(under_way) and len(queues) == 2
+    assert any(under_way) and len(queues) == 1 + meet
 
 
 def test_an_error_of_a_piece_that_cannot_be_begun_is_told(pool: Pool, beside: Beside) -> None:
