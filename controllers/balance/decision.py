@@ -20,6 +20,7 @@ from controllers.plan.rate import Rate
 WORTH = 0.02        # of a step's time: so much must be gained by a move
 DOUBT = 0.05        # ... once shares are settled, and by two windows in a row
 CHANGED = 1.15      # a device that takes so many times longer, or less, is another one
+SMALL = 0.1         # of the cells of the largest device: a device with less is to be early
 MOST_MOVES = 3      # until shares are settled
 
 # How many cells each device gets where the shares are these, cuts being where they can be.
@@ -30,8 +31,9 @@ CostOf = Callable[[Sequence[float]], float]
 
 @dataclass(frozen=True)
 class Window:
-    """What was seen of all devices: seconds of a step (a median), and the cells of each.
+    """What was seen of all devices: seconds of a step, and the cells of each.
 
+    A median, but of devices with few cells what most of their steps do not exceed.
     n_left: steps that such shares would still be used for.
     """
 
@@ -133,8 +135,9 @@ class Decider:
         now_s, cost_s = max(window.seconds), window.cost_of(shares)
         if self.settled:
             return self._stays(window, "settled", new_s, cost_s)
-        if new_s > (1 - WORTH) * now_s:
-            why = f"other shares would gain less than {WORTH:.0%}"
+        worth = DOUBT if _slowest_is_small(window) else WORTH     # late steps scatter more
+        if new_s > (1 - worth) * now_s:
+            why = f"other shares would gain less than {worth:.0%}"
             return self._settles(window, why, new_s, cost_s)
         if not self._moves_left:
             return self._settles(window, f"{MOST_MOVES} moves were made", new_s, cost_s)
@@ -168,3 +171,17 @@ class Decider:
         now_s = max(window.seconds)
         gain_s = max(0.0, now_s - new_s) * window.n_left
         return Decision(None, why, now_s, new_s, gain_s, cost_s)
+
+
+def small_of(cells: Sequence[int]) -> list[bool]:
+    """Which devices have so few cells that nothing is lost while they wait for others.
+
+    >>> small_of([950, 50, 0])
+    [False, True, False]
+    """
+    return [0 < one < SMALL * max(cells) for one in cells]
+
+
+def _slowest_is_small(window: Window) -> bool:
+    slowest = max(range(len(window.cells)), key=lambda one: window.seconds[one])
+    return small_of(window.cells)[slowest]

@@ -2,20 +2,24 @@
 """How long launches take on the devices of a rank: in some steps of a window, their median."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from statistics import median
+
+import numpy as np
 
 from controllers.device.event import Profile
 from controllers.engine import Engine, Runner
 from controllers.plan import Operation
 
+# docs/decisions/0115-who-has-few-cells-is-early.md
+LATE = 0.9          # of the steps of a device with few cells should not be late
 LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
 MOST_REPEATS = 8    # of a part of a step
 PAIRS = 16          # of steps that are looked at in a window; to read times takes some 20 us each
 
 
 class Watch:
-    """A log of the launches of an engine; `times` are those of the window since `begin`.
+    """A log of the launches of an engine; `times` are of the window since `begin`.
 
     It looks at pairs of steps at even distances.
     """
@@ -67,10 +71,15 @@ class Watch:
                 self._times.setdefault(device, []).append(seconds)
         self._profiles = {}
 
-    @property
-    def times(self) -> dict[int, float]:
-        """Seconds of the launches of a step, by the number of the device."""
-        return {device: median(found) for device, found in self._times.items()}
+    def times(self, small: Container[int] = ()) -> dict[int, float]:
+        """Seconds of the launches of a step, by the number of the device.
+
+        A median; of the `small` ones, those that nine of ten steps do not exceed.
+        """
+        return {
+            device: float(np.quantile(found, LATE)) if device in small else median(found)
+            for device, found in self._times.items()
+        }
 
 
 class PartWatch:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+import numpy as np
 import pytest
 from sample import sample
 
-from controllers.balance.decision import MOST_MOVES, Decider, Window
+from controllers.balance.decision import MOST_MOVES, Decider, Window, small_of
 from controllers.balance.shares import equal_times
 from controllers.balance.sightings import Sightings
+from controllers.balance.watch import LATE
 from controllers.plan.rate import Rate
 from hitmap.cut import split_weighted
 
@@ -218,3 +220,38 @@ def test_what_is_foreseen_is_not_taken_for_seen() -> None:
     seconds = machine.window(cells).seconds
     assert decider.newest == [{n: s} for n, s in zip(cells, seconds)]
     assert [rate.fixed_s for rate in decider.rates] == [0, 0]
+
+
+@pytest.mark.parametrize(("slower", "moves"), [(18.0, False), (2.0, True)])
+def test_late_steps_of_a_device_with_few_cells_scatter(slower: float, moves: bool) -> None:
+    """A gain of 4 % may be none, and is not worth a move there."""
+    n = 10**6
+    cells = [round(slower * n), n]
+    seconds = [1e-9 * cells[0], 1.045e-9 * slower * n]
+    window = Window(seconds, cells, 10**6, lambda shares: 1e-6)
+    found = Decider(2, 0).decide(window, lambda shares: [sum(cells) * one for one in shares])
+    assert (found.shares is not None) == moves
+
+
+def test_nobody_waits_for_a_device_with_few_cells_whose_steps_scatter() -> None:
+    """As each step ends with its last device; where all have many cells, medians count."""
+    draw = np.random.default_rng(3)
+    machine = Machine([Rate(0, 1e-9), Rate(0, 18e-9)])
+    seconds = {}
+    for part in (0.5, LATE):
+        decider, cells = Decider(2, WIDTH), machine.cells_of(shares_of(machine))
+        for _ in range(6):
+            scatter = 1 + 0.2 * draw.standard_normal(32)
+            late = [part if one else 0.5 for one in small_of(cells)]
+            seen = [1e-9 * cells[0], float(np.quantile(18e-9 * cells[1] * scatter, late[1]))]
+            window = Window(seen, cells, 10**6, lambda shares: 1e-3)
+            found = decider.decide(window, machine.cells_of)
+            cells = cells if found.shares is None else machine.cells_of(found.shares)
+        steps = 18e-9 * cells[1] * (1 + 0.2 * draw.standard_normal(4000))
+        seconds[part] = float(np.maximum(steps, 1e-9 * cells[0]).mean())
+    assert seconds[LATE] < 1.035 * machine.optimum < seconds[0.5]
+
+
+def shares_of(machine: Machine) -> list[float]:
+    n_cells = ROWS * WIDTH
+    return [n / n_cells for n in equal_times(machine.rates, n_cells, 0)]
