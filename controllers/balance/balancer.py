@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from controllers.balance.decision import CostOf, Decider, Decision, Window, small_of
+from controllers.balance.decision import CostOf, Decider, Decision, Window, parts_in_time
 from controllers.balance.watch import Watch
 from controllers.engine import Engine, RunLog
 from controllers.plan import Plan
@@ -116,11 +116,9 @@ class Balancer:
         """New shares, if the window is over and they pay within `n_left` steps.  Collective."""
         if self.over or self._n_launches < self._wanted:
             return None
-        small = [
-            number for (rank, number), is_small in zip(self._terms.devices, small_of(self._cells))
-            if is_small and rank == self._comm.rank
-        ]  # fmt: skip
-        everyone = self._comm.allgather((self._watch.times(small), self._costs))
+        parts = zip(self._terms.devices, parts_in_time(self._cells))
+        mine = {number: part for (rank, number), part in parts if rank == self._comm.rank}
+        everyone = self._comm.allgather((self._watch.times(mine), self._costs))
         times = [everyone[rank][0].get(number, 0.0) for rank, number in self._terms.devices]
         if not self._is_enough(times):
             return None

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from controllers.balance.shares import equal_times
 from controllers.balance.sightings import Sightings
 from controllers.plan.rate import Rate
@@ -20,7 +22,9 @@ from controllers.plan.rate import Rate
 WORTH = 0.02        # of a step's time: so much must be gained by a move
 DOUBT = 0.05        # ... once shares are settled, and by two windows in a row
 CHANGED = 1.15      # a device that takes so many times longer, or less, is another one
-SMALL = 0.1         # of the cells of the largest device: a device with less is to be early
+# docs/decisions/0115-who-has-few-cells-is-early.md
+FEW, MANY = 0.05, 0.15      # of the cells of the largest device ...
+MOST_IN_TIME = 0.9          # ... of the steps of a device with few; with many, a half
 MOST_MOVES = 3      # until shares are settled
 
 # How many cells each device gets where the shares are these, cuts being where they can be.
@@ -33,7 +37,7 @@ CostOf = Callable[[Sequence[float]], float]
 class Window:
     """What was seen of all devices: seconds of a step, and the cells of each.
 
-    A median, but of devices with few cells what most of their steps do not exceed.
+    Of each, what such a part of its steps does not exceed as `parts_in_time` says.
     n_left: steps that such shares would still be used for.
     """
 
@@ -135,7 +139,7 @@ class Decider:
         now_s, cost_s = max(window.seconds), window.cost_of(shares)
         if self.settled:
             return self._stays(window, "settled", new_s, cost_s)
-        worth = DOUBT if _slowest_is_small(window) else WORTH     # late steps scatter more
+        worth = _worth(window)
         if new_s > (1 - worth) * now_s:
             why = f"other shares would gain less than {worth:.0%}"
             return self._settles(window, why, new_s, cost_s)
@@ -173,15 +177,20 @@ class Decider:
         return Decision(None, why, now_s, new_s, gain_s, cost_s)
 
 
-def small_of(cells: Sequence[int]) -> list[bool]:
-    """Which devices have so few cells that nothing is lost while they wait for others.
+def parts_in_time(cells: Sequence[int]) -> list[float]:
+    """Which part of the steps of each device the others should not wait for.
 
-    >>> small_of([950, 50, 0])
-    [False, True, False]
+    Of those with few cells nothing is lost while they wait.
+
+    >>> parts_in_time([1000, 990, 100, 50, 0])
+    [0.5, 0.5, 0.7, 0.9, 0.9]
     """
-    return [0 < one < SMALL * max(cells) for one in cells]
+    part = np.interp(np.array(cells) / max(cells), [FEW, MANY], [MOST_IN_TIME, 0.5])
+    return [round(one, 6) for one in part.tolist()]
 
 
-def _slowest_is_small(window: Window) -> bool:
+def _worth(window: Window) -> float:
+    """What part of a step a move has to gain: late steps scatter more than the middle ones."""
     slowest = max(range(len(window.cells)), key=lambda one: window.seconds[one])
-    return small_of(window.cells)[slowest]
+    part = parts_in_time(window.cells)[slowest]
+    return float(np.interp(part, [0.5, MOST_IN_TIME], [WORTH, DOUBT]))

@@ -2,8 +2,8 @@
 """How long launches take on the devices of a rank: in some steps of a window, their median."""
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from statistics import median
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from controllers.device.event import Profile
 from controllers.engine import Engine, Runner
 from controllers.plan import Operation
 
-# docs/decisions/0115-who-has-few-cells-is-early.md
-LATE = 0.9          # of the steps of a device with few cells should not be late
 LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
 MOST_REPEATS = 8    # of a part of a step
 PAIRS = 16          # of steps that are looked at in a window; to read times takes some 20 us each
+_HALF: Mapping[int, float] = MappingProxyType({})
 
 
 class Watch:
@@ -71,13 +70,13 @@ class Watch:
                 self._times.setdefault(device, []).append(seconds)
         self._profiles = {}
 
-    def times(self, small: Container[int] = ()) -> dict[int, float]:
-        """Seconds of the launches of a step, by the number of the device.
+    def times(self, parts: Mapping[int, float] = _HALF) -> dict[int, float]:
+        """Seconds of the launches of a step, which such a part of the steps does not exceed.
 
-        A median; of the `small` ones, those that nine of ten steps do not exceed.
+        By the number of the device; a half where nothing is said.
         """
         return {
-            device: float(np.quantile(found, LATE)) if device in small else median(found)
+            device: float(np.quantile(found, parts.get(device, 0.5)))
             for device, found in self._times.items()
         }
 

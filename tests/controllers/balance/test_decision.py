@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from sample import sample
 
-from controllers.balance.decision import MOST_MOVES, Decider, Window, small_of
+from controllers.balance.decision import MOST_MOVES, Decider, Window, parts_in_time
 from controllers.balance.shares import equal_times
 from controllers.balance.sightings import Sightings
-from controllers.balance.watch import LATE
 from controllers.plan.rate import Rate
 from hitmap.cut import split_weighted
 
@@ -238,18 +237,18 @@ def test_nobody_waits_for_a_device_with_few_cells_whose_steps_scatter() -> None:
     draw = np.random.default_rng(3)
     machine = Machine([Rate(0, 1e-9), Rate(0, 18e-9)])
     seconds = {}
-    for part in (0.5, LATE):
+    for is_early in (False, True):
         decider, cells = Decider(2, WIDTH), machine.cells_of(shares_of(machine))
         for _ in range(6):
             scatter = 1 + 0.2 * draw.standard_normal(32)
-            late = [part if one else 0.5 for one in small_of(cells)]
-            seen = [1e-9 * cells[0], float(np.quantile(18e-9 * cells[1] * scatter, late[1]))]
+            part = parts_in_time(cells)[1] if is_early else 0.5
+            seen = [1e-9 * cells[0], float(np.quantile(18e-9 * cells[1] * scatter, part))]
             window = Window(seen, cells, 10**6, lambda shares: 1e-3)
             found = decider.decide(window, machine.cells_of)
             cells = cells if found.shares is None else machine.cells_of(found.shares)
         steps = 18e-9 * cells[1] * (1 + 0.2 * draw.standard_normal(4000))
-        seconds[part] = float(np.maximum(steps, 1e-9 * cells[0]).mean())
-    assert seconds[LATE] < 1.035 * machine.optimum < seconds[0.5]
+        seconds[is_early] = float(np.maximum(steps, 1e-9 * cells[0]).mean())
+    assert seconds[True] < 1.035 * machine.optimum < seconds[False]
 
 
 def shares_of(machine: Machine) -> list[float]:
