@@ -29,19 +29,12 @@ def befores_of(job: Job, touches: Sequence[Touch] | None = None) -> dict[Job, bo
     return befores
 
 
-def enter(job: Job, clock_s: float, touches: Sequence[Touch] | None = None) -> list[Job]:
+def follow(job: Job, touches: Sequence[Touch]) -> list[Job]:
     """Let it wait for what comes before it; returns those whose end its start is foreseen by.
 
-    touches: what it is ordered by, where these are not its own.
+    touches: what it is ordered by.
     """
-    touches = job.touches if touches is None else touches
     befores = befores_of(job, touches)
-    for touch in touches:
-        history, cells = touch.datum.history, (touch.box,)
-        (history.wrote if touch.writes else history.read)(cells, job)
-        touch.datum.uses += 1
-        if touch.datum.uses % LEAST_LOOKS == 0:
-            _tidy(touch.datum, clock_s)
     for other, reads in befores.items():
         if other.state != OVER:
             other.followers.append((job, reads))
@@ -50,6 +43,16 @@ def enter(job: Job, clock_s: float, touches: Sequence[Touch] | None = None) -> l
         if reads and other.lost is not None:
             lose(job, other)
     return list(befores)
+
+
+def enter(job: Job, touches: Sequence[Touch], clock_s: float) -> None:
+    """Let those that touch this come after it, from now on."""
+    for touch in touches:
+        history, cells = touch.datum.history, (touch.box,)
+        (history.wrote if touch.writes else history.read)(cells, job)
+        touch.datum.uses += 1
+        if touch.datum.uses % LEAST_LOOKS == 0:
+            _tidy(touch.datum, clock_s)
 
 
 def _tidy(datum: Datum, clock_s: float) -> None:

@@ -88,10 +88,12 @@ class Pool:
 
     def _enter(self, job: Job, touches: Sequence[Touch] | None = None) -> Entered:
         """Let a job wait for what comes before it, and place it: a kernel after it has begun."""
-        befores = order.enter(job, self._forecast.clock_s, touches)
+        touches = job.touches if touches is None else touches
+        befores = order.follow(job, touches)
         self._ends.n_left += 1
         is_ready, is_placed = job.waits == 0 and job.lost is None, len(job.may_run) == 1
         begun = is_ready and is_placed and self._crew.begin(job, job.may_run[0])
+        order.enter(job, touches, self._forecast.clock_s)
         self._forecast.place(job, befores)
         if job.pieces is not None:
             job.pieces.place()

@@ -91,21 +91,24 @@ class Share:
 
     def take_now(self, way: Way) -> Taken | None:
         """The same of a kernel, where that needs no waiting and nobody to be asked; else None."""
-        got = way.got or self._got(way)
-        if held_here() or not self._budget.take_now(got):
+        now: Taken = way.now or self._now(way)
+        if held_here() or not self._budget.take_now(now.got):
             return None
-        wants = self._wants(way.claim, got, _NOTHING)
-        lease = self._kept.take_idle(wants) if wants else None
-        if wants and lease is None:
-            self._budget.give(got)
+        if not now.wants:
+            return now
+        lease = self._kept.take_idle(now.wants)
+        if lease is None:
+            self._budget.give(now.got)
             return None
-        return Taken(got, Got(got.cores), wants, lease)
+        return Taken(now.got, now.found, now.wants, lease)
 
-    def _got(self, way: Way) -> Got:
-        """What a kernel gets in a way: all that it claims, as it needs that."""
+    def _now(self, way: Way) -> Taken:
+        """What a kernel gets in a way: all that it claims, as it needs that; without a lease."""
         (lane,) = way.claim.among
-        way.got = Got(min(lane.cores, self.n), (lane,))
-        return way.got
+        got = Got(min(lane.cores, self.n), (lane,))
+        now = Taken(got, Got(got.cores), self._wants(way.claim, got, _NOTHING), None)
+        way.now = now
+        return now
 
     def give(self, taken: Taken) -> None:
         """Others may have it."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from controllers.estimates.task_key import TaskKey, Work
 from controllers.language.each import Each
-from controllers.pool.budget import Claim, Got
+from controllers.pool.budget import Claim
 from controllers.pool.data import Touch
 from controllers.pool.executions import Executions
 from controllers.pool.lane import Lane
 from controllers.pool.variant import Variant
 from controllers.program.items import items_of
+
+Taken: TypeAlias = Any  # of controllers.pool.share, which knows of ways
 
 
 class Way:
@@ -23,11 +26,11 @@ class Way:
     among: the lanes of the devices of which a function is given some.
     tried: whether the forecast has sent a job there already.  executions: what it knows of it.
     choices: of how many cores and which of those lanes it was last asked about, and as how many
-        units these count.  got: what a kernel has there, when it was asked for.
+        units these count.  now: what a kernel gets there, when it was asked for.
     """
 
     __slots__ = (
-        "variant", "lane", "key", "tried", "among", "claim", "name", "executions", "choices", "got"
+        "variant", "lane", "key", "tried", "among", "claim", "name", "executions", "choices", "now"
     )  # fmt: skip
 
     def __init__(
@@ -37,7 +40,7 @@ class Way:
         self.name = f"{variant.name} on {lane.name}"
         self.executions: Executions | None = None
         self.choices: list[tuple[int, tuple[Lane, ...], int]] = []
-        self.got: Got | None = None
+        self.now: Taken | None = None
         if lane.device is not None:
             self.key = TaskKey.of(task, variant.name, lane.device)
             self.claim = Claim(0, 0, (lane,), 1, 1)

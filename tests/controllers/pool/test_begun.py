@@ -195,6 +195,6 @@ def test_of_a_task_that_was_submitted_before_few_functions_are_called(
     # now and then estimates are made, and what is known is tidied
     to_enqueue, all_of_submit, to_end = map(min, zip(*counts))
     own_memory = pool._memories.any
-    assert to_enqueue <= (43 if own_memory else 37)
-    assert all_of_submit <= (86 if own_memory else 58)
+    assert to_enqueue <= (37 if own_memory else 31)
+    assert all_of_submit <= (85 if own_memory else 57)
     assert to_end <= (47 if own_memory else 38)
