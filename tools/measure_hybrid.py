@@ -125,8 +125,8 @@ def pause_device(pool: Pool, seconds: float) -> None:
                 self._launched, self._job = launched(job, *given), job
                 self.start = self._launched.start
 
-            def wait(self, foreseen_s: float = 0.0) -> float:
-                taken: float = self._launched.wait(foreseen_s)
+            def wait(self, foreseen_s: float, **how: Any) -> float:
+                taken: float = self._launched.wait(foreseen_s, **how)
                 if self._job.task.name != "forces":
                     return taken
                 time.sleep(seconds)
