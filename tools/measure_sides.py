@@ -63,6 +63,7 @@ class Work:
         self._draw = np.random.default_rng(1)
         self.slow = {1: 1.0, 2: 1.0}        # how many times as slow a side is just now
         self.row_s = {1: 0.0, 2: 0.0}       # for which sides wait
+        self.pieces = list[str]()           # of the last task, if they are noted
         self.again = 1                      # what the second device does over, to be slowed
         kinds = [lane.device.kind for lane in pool._lanes[1:] if lane.device is not None]
         self.unlike = kinds if len({*kinds}) > 1 else []
@@ -201,9 +202,7 @@ def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
     return max(1, round(wanted_s * count / took_s))
 
 
-def of_ratio(
-    given: argparse.Namespace, work: Work, ratio: float, pieces: list[str]
-) -> dict[str, float]:
+def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, float]:
     """Of tasks of which the first side is so many times as fast as the second one."""
     name, first_s = f"turns, 1:{ratio:g}", given.milliseconds / 1e3
     second = work.cores or work.pool
@@ -222,8 +221,7 @@ def of_ratio(
             return work.timed(alone[1], 0, n, second)
 
         again = count_for(by_first, first_s)
-        if not is_slowed:
-            on_host = count_for(by_second, ratio * first_s)
+        on_host = 1 if is_slowed else count_for(by_second, ratio * first_s)
     for _ in range(WARM):
         work.drawn()
         work.timed(both, again, on_host, work.pool)
@@ -234,7 +232,7 @@ def of_ratio(
         if ratio <= 10 or not number:
             other = work.timed(alone[1], again, on_host, second)
             rate = work.at_once(alone, max(1, round(other / first)), again, on_host)
-        pieces.clear()
+        work.pieces.clear()
         found.append((first, other, work.timed(both, again, on_host, work.pool), rate))
     sums = [1 / two / (1 / one + 1 / other) for one, other, two, _ in found]
     one_s, other_s, both_s, _ = (median(some) for some in zip(*found))
@@ -265,13 +263,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with ct.tasks((), cores=left) as beside:
             cores = beside if left < n_cores else pool
             work = Work(given, pool, None if len(pool._lanes) > 2 else cores)
-            pieces = list[str]()
             if given.pieces:
-                note_pieces(pool, pieces)
+                note_pieces(pool, work.pieces)
             for ratio in given.ratios:
-                found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio, pieces)
+                found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio)
                 listed = ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
-                print(f"1:{ratio:g}: {listed}", *pieces, sep="\n", flush=True)
+                print(f"1:{ratio:g}: {listed}", *work.pieces, sep="\n", flush=True)
     if given.out:
         with open(given.out, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)

@@ -113,7 +113,7 @@ def _seconds(engine: Engine, watch: Watch, launches_s: float) -> float:
     if more > 0:
         engine.warm(more, watch)
     watch.read()
-    return watch.times().get(0, 0.0) / engine.plan.span
+    return watch.times({}).get(0, 0.0) / engine.plan.span
 
 
 def _engine(trial: Trial, where: Location, executor: Executor) -> Engine:

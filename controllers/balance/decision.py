@@ -37,7 +37,7 @@ CostOf = Callable[[Sequence[float]], float]
 class Window:
     """What was seen of all devices: seconds of a step, and the cells of each.
 
-    Of each, what such a part of its steps does not exceed as `parts_in_time` says.
+    The part of a device's steps that take no longer is that of `parts_in_time`.
     n_left: steps that such shares would still be used for.
     """
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How long launches take on the devices of a rank: in some steps of a window, their median."""
+"""How long launches take on the devices of a rank: in some steps of a window."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from controllers.plan import Operation
 LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
 MOST_REPEATS = 8    # of a part of a step
 PAIRS = 16          # of steps that are looked at in a window; to read times takes some 20 us each
-_HALF: Mapping[int, float] = MappingProxyType({})
 
 
 class Watch:
@@ -70,7 +68,7 @@ class Watch:
                 self._times.setdefault(device, []).append(seconds)
         self._profiles = {}
 
-    def times(self, parts: Mapping[int, float] = _HALF) -> dict[int, float]:
+    def times(self, parts: Mapping[int, float]) -> dict[int, float]:
         """Seconds of the launches of a step, which such a part of the steps does not exceed.
 
         By the number of the device; a half where nothing is said.

@@ -43,7 +43,7 @@ def may_meet(device: Device, shapes: Iterable[tuple[int, ...]]) -> bool:
 
     Not with grids which that PoCL takes for small and for large ones (`own_options`).
     """
-    widest = max(max(prod(shape[:-2]), *shape[-2:]) for shape in shapes)
+    widest = max(max((prod(shape[:-2]), *shape[-2:])) for shape in shapes)
     return widest + MOST_ROUNDED < SMALL_GRID or not _asserts(device)
 
 

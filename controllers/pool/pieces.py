@@ -29,7 +29,7 @@ class Pieces:
     """
 
     def __init__(self, whole: Job, rows: Sequence[Rows], fill: Fill, *, is_fixed: bool) -> None:
-        self._whole, self._fill, self._is_fixed = whole, fill, is_fixed
+        self._whole, self._fill, self.is_fixed = whole, fill, is_fixed
         self._left, self._goes_up = deque(rows), rows[0] < rows[-1]
         self._numbers = {one: number for number, one in enumerate(rows)}
         self._n_rows, self._is_shared = _count(rows), False
@@ -64,7 +64,7 @@ class Pieces:
     def first(self) -> Job:
         """The one that its lane does next: smaller than planned where another one helps it."""
         low, high = self._left[0]
-        if self._is_shared and not self._is_fixed:
+        if self._is_shared and not self.is_fixed:
             n = self._suiting(_count(self._left) / 2, self.row_s)
             if n < high - low and n * self.row_s >= LEAST_S:
                 low, high = (low, low + n) if self._goes_up else (high - n, high)
@@ -78,7 +78,7 @@ class Pieces:
         None if these are too few.
         """
         low, high = self._left[-1]
-        if self._is_fixed:
+        if self.is_fixed:
             return self._made((low, high)) if high - low <= n_rows else None
         n = self._suiting(min(n_rows, _count(self._left)), row_s)
         return self._made((high - n, high) if self._goes_up else (low, low + n)) if n else None

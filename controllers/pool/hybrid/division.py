@@ -57,8 +57,6 @@ def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
 
 class Divisions:
     """The newest ones, each of which is the same again while sides are done with as much as then.
-
-    Which is mostly so, and takes a tenth of the time.
     """
 
     def __init__(self) -> None:

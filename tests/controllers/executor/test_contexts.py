@@ -60,7 +60,7 @@ def test_parts_have_programs_of_their_own_where_the_driver_would_mix_them_up(who
 
 def test_grids_that_the_driver_would_mix_up_do_not_meet(whole: Device) -> None:
     """They may be small, or small as well as large, by the widest axis of three."""
-    small, large = [(60000, 8), (3,)], [(3,), (200, 400, 8, 9)]
+    small, large = [(60000, 8), (3,), ()], [(3,), (200, 400, 8, 9)]
     for release, expected in (("Release", [True, True]), ("None+Asserts", [True, False])):
         handle = SimpleNamespace(platform=SimpleNamespace(version=f"OpenCL 3.0 PoCL 5.0 {release}"))
         device = replace(whole, handle=handle)      # type: ignore[arg-type]

@@ -213,3 +213,21 @@ def test_about_as_much_is_left_for_others_as_is_begun(
     for _ in range(3):
         assert pool.submit(both, y, 3).exception(HANGS_S) is None
     assert {*beside.begun} == {*rows[1:-1]}, "not the last one"
+
+
+def test_a_piece_that_sums_is_begun_when_its_turn_comes(pool: Pool, beside: Beside) -> None:
+    """What it has summed would be read after what was enqueued by then."""
+    @ct.each
+    def squares(y: ct.Row) -> dict:     # type: ignore[type-arg]
+        return {"total": ct.accumulate(y[0] * y[0])}
+
+    task = ct.Task("squares", ("total", "y"), roles={"total": "writing"})
+    task.variant(squares)
+    y, total = np.full((N_ROWS, 3), 2.0), np.zeros(1)
+    for _ in range(3):
+        future = pool.submit(ct.hybrid(task), total, y)
+        assert future.exception(HANGS_S) is None
+    pool.wait()
+    assert total[0] == 4 * N_ROWS and not beside.begun and not beside.refused
+    ended = [one for one in pool._ends.newest if one.task == "squares"]
+    assert len(ended) >= 2 * N_PIECES, "it was done in pieces"
