@@ -41,25 +41,41 @@ def waiters() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "waiter"}
 
 
+def assert_ended(threads: set[threading.Thread]) -> None:
+    """They have done all that they were told to before they were told to end."""
+    gc.collect()    # of whoever had them
+    for thread in threads:
+        thread.join(HANGS_S)
+        assert not thread.is_alive()
+
+
 def test_the_first_end_is_enough_and_the_other_wait_goes_on() -> None:
+    before = waiters()
     first_of, slow = FirstOf(), Ends()
     for _ in range(3):
         quick = Ends()
         later(quick.end)
         first_of.wait([slow, quick])
         assert slow.command_execution_status > 0
-    assert slow.n_waits == 1, "who waits for it already is not told again"
     later(slow.end)
     first_of.wait([slow])
+    kept = waiters() - before
+    del first_of
+    assert_ended(kept)
+    assert slow.n_waits == 1, "who waits for it already is not told again"
 
 
 def test_a_wait_may_end_before_anything_does() -> None:
+    before = waiters()
     first_of, slow = FirstOf(), Ends()
     for _ in range(3):
         first_of.wait([slow], 1e-4)
         assert slow.command_execution_status > 0
-    assert slow.n_waits == 1, "the thread that waits goes on"
     slow.end()
+    kept = waiters() - before
+    del first_of
+    assert_ended(kept)
+    assert slow.n_waits == 1, "the thread that waits goes on"
 
 
 def test_threads_are_used_again_and_end_with_who_has_them() -> None:
@@ -75,10 +91,7 @@ def test_threads_are_used_again_and_end_with_who_has_them() -> None:
     kept = waiters() - before
     assert len(kept) == 2
     del first_of
-    gc.collect()
-    for thread in kept:
-        thread.join(HANGS_S)
-        assert not thread.is_alive()
+    assert_ended(kept)
 
 
 @pytest.mark.parametrize("already", [False, True])
