@@ -42,7 +42,9 @@ class Crew:
     def start(self, job: Job) -> None:
         """`job` is ready, and was placed: begin it, or else push it."""
         assert job.placed is not None, "the forecast has seen it"
-        if not self.begin(job, job.placed):
+        is_begun = self.begin(job, job.placed)
+        self.attend(job.placed.lane)
+        if not is_begun:
             self.push(job)
 
     def push(self, job: Job) -> None:
@@ -65,8 +67,8 @@ class Crew:
     def begin(self, job: Job, way: Way) -> bool:
         """Start a kernel where nothing has to be waited for, and nobody to be asked; if it was.
 
-        Its device has nothing to do, and a thread of the lane is woken, and waits for its end.  Of
-        a job in pieces one is started, and the others are left to threads, if there are some.
+        Its device has nothing to do, and a thread of the lane has to `attend`.  Of a job in pieces
+        one is started, and the others are left to threads, if there are some.
         """
         lane = way.lane
         if not lane.bells or lane.device is None or lane.ready or lane.running:
@@ -91,8 +93,12 @@ class Crew:
             if one is not job:
                 lane.take(one)
             self._run(one, lane)
-            lane.ring()
         return begun and (one is job or not job.pieces.n_left)
+
+    def attend(self, lane: Lane) -> None:
+        """A thread of the lane is woken for what has begun there, if anything has, to end it."""
+        if lane.begun is not None:
+            lane.ring()
 
     def soon(self, piece: Job, lane: Lane) -> Callable[[], None] | None:
         """For the thread that does a piece on a device: what to call before that is over."""

@@ -29,7 +29,7 @@ class Executions:
         self._estimates, self._key = estimates, key
         self.n = 0
         self.looks_at = 1
-        self._n_changes = 0
+        self._n_looks = 0
         self._untold: list[Execution] = []
         self._loaded = False
         self._first: Execution | None = None
@@ -84,8 +84,8 @@ class Executions:
         if self.n >= self.looks_at:
             self._look()
             self._estimates.growth(self._key)
-        elif self._lately.compare(self._usual):
-            self._n_changes += 1
+        else:
+            self._lately.compare(self._usual)
 
     def _look(self) -> None:
         self.looks_at = self.n + max(1, self.n // 4)
@@ -93,7 +93,7 @@ class Executions:
         self._found.clear()
         self._lately.begin_anew()
         self._lately.compare(self._usual)
-        self._n_changes += 1
+        self._n_looks += 1
 
     def tell(self) -> None:
         """Tell the estimator now."""
@@ -118,5 +118,10 @@ class Executions:
 
     @property
     def stamp(self) -> int:
-        """Another number when estimates have changed, or will when one is asked for."""
-        return -1 if self.looks_at <= self.n < FEW else self._n_changes
+        """The number of what is usual; another one when that will change with the next estimate."""
+        return -1 if self.looks_at <= self.n < FEW else self._n_looks
+
+    @property
+    def factor(self) -> float:
+        """How many times as long as usual they take just now, which is in all estimates."""
+        return self._lately.factor

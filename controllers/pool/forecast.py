@@ -16,7 +16,6 @@ from controllers.estimates.device_rates import guessed
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.history import History
-from controllers.estimates.median_fit import Floats
 from controllers.estimates.task_key import Case, TaskKey, Work
 from controllers.pool.data import Touch
 from controllers.pool.decision import Choice, Decided, Decision
@@ -24,7 +23,7 @@ from controllers.pool.executions import Executions
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
-from controllers.pool.moves import foresee, found_upto, move_key, moves_of, rounded
+from controllers.pool.moves import Upto, foresee, move_key, moved_upto, moves_of, rounded, rows_of
 from controllers.pool.newest import HOST_MEMORY, Move
 from controllers.pool.way import Way
 
@@ -144,9 +143,10 @@ class Forecast:
         """Whether it was executed so few times that all of them may have been disturbed."""
         return self._of(way).is_new
 
-    def n_known(self, way: Way) -> int:
-        """Another number when what is known of a way has changed."""
-        return self._of(way).stamp
+    def known_as(self, way: Way) -> tuple[int, float]:
+        """The number of what is usual of a way, and how many times as long it takes just now."""
+        of = self._of(way)
+        return of.stamp, of.factor
 
     def _of(self, way: Way) -> Executions:
         if way.executions is None:
@@ -191,16 +191,16 @@ class Forecast:
             for touch in touches for move in moves_of(touch, lane.memory, replica=replica)
         )  # fmt: skip
 
-    def moves_upto(self, touches: Iterable[Touch], lane: Lane, n: int) -> list[float]:
+    def moves_upto(self, touches: Iterable[Touch], lane: Lane, n: int) -> Upto:
         """The same for the first 0, 1 ... n of n parts of the rows of what is read."""
-        upto: Floats | None = None
-        if self._memories.any:
-            self._learn_moves()
-            for touch in touches:
-                for move in moves_of(touch, lane.memory, replica=False):
-                    more = self._moved_s(touch, move) * found_upto(move[2], touch, n)
-                    upto = more if upto is None else upto + more
-        return [0.0] * (n + 1) if upto is None else upto.tolist()
+        if not self._memories.any:
+            return moved_upto((), n)
+        self._learn_moves()
+        moves = [
+            (self._moved_s(touch, move), move[2], rows_of(touch))
+            for touch in touches for move in moves_of(touch, lane.memory, replica=False)
+        ]  # fmt: skip
+        return moved_upto(tuple(moves), n)
 
     def _moved_s(self, touch: Touch, move: Move) -> float:
         source, target, cells = move

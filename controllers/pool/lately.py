@@ -29,8 +29,9 @@ class Lately:
 
     >>> lately = Lately()
     >>> lately.fresh += [(8.0, 1, seconds) for seconds in (1.2, 1.3, 30.0, 1.3)]
-    >>> lately.compare(lambda size, units: Estimate.about(1.0, 0.1, "history")), lately.factor
-    (True, 1.3)
+    >>> lately.compare(lambda size, units: Estimate.about(1.0, 0.1, "history"))
+    >>> lately.factor
+    1.3
     """
 
     def __init__(self) -> None:
@@ -46,18 +47,15 @@ class Lately:
         self._newest.clear()
         self._compared.clear()
 
-    def compare(self, foreseen: Callable[[float, int], Estimate | None]) -> bool:
-        """Whether the factor has changed, by those that were added since."""
+    def compare(self, foreseen: Callable[[float, int], Estimate | None]) -> None:
+        """Find the factor again, with those that were added since."""
         while self.fresh:
             size, units, seconds, *_ = one = self.fresh.popleft()
             self._newest.append(one)
             usual = foreseen(size, units)
             if usual is not None:
                 self._compared.append(seconds / usual.seconds)
-        if len(self._compared) < FEWEST:
-            return False
-        found = median_low(self._compared)
-        if abs(found / self.factor - 1) < CHANGED:
-            return False
-        self.factor = found
-        return True
+        if len(self._compared) >= FEWEST:
+            found = median_low(self._compared)
+            if abs(found / self.factor - 1) >= CHANGED:
+                self.factor = found

@@ -2,13 +2,14 @@
 """Which memories hold the newest cells of an array: the host's, number 0, and those of devices."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from hitmap.region import Region
 from hitmap.shape import Shape
 
 HOST_MEMORY = 0
-_NOTHING = Region()
 Move: TypeAlias = "tuple[int, int, Region]"     # from which memory to which, and which cells
 
 
@@ -29,34 +30,14 @@ class Newest:
         self._all = Region.of([box])
         self._stale: dict[int, Region] = {HOST_MEMORY: Region()}
 
-    def stale(self, memory: int, box: Shape) -> Region:
-        """Those of `box` whose newest values are not in this memory."""
-        known = self._stale.get(memory)
-        if known is None:
-            return Region.of([box])
-        return known & box if any(map(box.meets, known.boxes)) else _NOTHING
-
     def has(self, memory: int, box: Shape) -> bool:
         """Whether the newest values of `box` are in this memory."""
         known = self._stale.get(memory)
         return known is not None and not any(map(box.meets, known.boxes))
 
-    def moves(self, memory: int, box: Shape) -> list[Move]:
+    def moves(self, memory: int, box: Shape) -> tuple[Move, ...]:
         """What brings the newest cells of `box` to a memory, in this order; by way of the host."""
-        missing = self.stale(memory, box)
-        if missing.empty:
-            return []
-        if memory != HOST_MEMORY:
-            before = [move for part in missing.boxes for move in self.moves(HOST_MEMORY, part)]
-            return [*before, (HOST_MEMORY, memory, missing)]
-        found = []
-        for source, stale in self._stale.items():
-            here = missing - stale
-            if not here.empty:
-                found.append((source, memory, here))
-                missing = missing - here
-        assert missing.empty, "the newest values of each cell are somewhere"
-        return found
+        return _moves((*self._stale.items(),), memory, box)
 
     def brought(self, memory: int, cells: Region) -> None:
         """These cells were copied to a memory."""
@@ -80,3 +61,29 @@ class Newest:
     def forget(self, memory: int) -> None:
         """Nothing of what a device holds counts any more; the host's memory has it all."""
         self._stale.pop(memory, None)
+
+
+@lru_cache(maxsize=1024)    # programs come back to the same cells in the same memories
+def _moves(state: tuple[tuple[int, Region], ...], memory: int, box: Shape) -> tuple[Move, ...]:
+    """The same, by the stale cells of all memories."""
+    stale = dict(state)
+    missing = _missing(stale, memory, box)
+    if missing.empty:
+        return ()
+    if memory != HOST_MEMORY:
+        before = [move for part in missing.boxes for move in _moves(state, HOST_MEMORY, part)]
+        return (*before, (HOST_MEMORY, memory, missing))
+    found = []
+    for source, elsewhere in state:
+        here = missing - elsewhere
+        if not here.empty:
+            found.append((source, memory, here))
+            missing = missing - here
+    assert missing.empty, "the newest values of each cell are somewhere"
+    return tuple(found)
+
+
+def _missing(stale: Mapping[int, Region], memory: int, box: Shape) -> Region:
+    """Those of `box` whose newest values are not in this memory."""
+    known = stale.get(memory)
+    return Region.of([box]) if known is None else known & box

@@ -57,8 +57,8 @@ class Pool:
         self._forecast = Forecast(estimates, self._share.n, self._lanes, self._memories)
         self._crew = Crew(self._lanes, self._lock, self._forecast, self._share, self._do)
         self._submissions = Submissions(self._lanes)
-        parts = self._submissions, self._forecast, self._memories
-        self._composites = Composites(self, *parts, self._share, self._enter, self._lock)
+        how = self._memories, self._share, (self._begin, self._noted), self._lock
+        self._composites = Composites(self, self._submissions, self._forecast, *how)
         self._ends, self._closed = Ends(self._forecast), False
 
     def __repr__(self) -> str:
@@ -80,19 +80,26 @@ class Pool:
             if isinstance(task, (Hybrid, Replicated, Series)):
                 future, lost = self._composites.submitted(task, args, kwargs)
             else:
-                future, lost = self._enter(self._submissions.job(task, args, kwargs, self))
+                job = self._submissions.job(task, args, kwargs, self)
+                future, lost = self._noted(job, job.touches, *self._begin(job, job.touches))
             if self._forecast.is_overdue:
                 self._forecast.refresh()
         tell(lost)
         return future
 
-    def _enter(self, job: Job, touches: Sequence[Touch] | None = None) -> Entered:
-        """Let a job wait for what comes before it, and place it: a kernel after it has begun."""
-        touches = job.touches if touches is None else touches
+    def _begin(self, job: Job, touches: Sequence[Touch]) -> tuple[list[Job], bool]:
+        """Let a job wait for what comes before it: that, and whether it, a kernel, has begun."""
         befores = order.follow(job, touches)
         self._ends.n_left += 1
-        is_ready, is_placed = job.waits == 0 and job.lost is None, len(job.may_run) == 1
-        begun = is_ready and is_placed and self._crew.begin(job, job.may_run[0])
+        is_ready = job.waits == 0 and job.lost is None and len(job.may_run) == 1
+        return befores, is_ready and self._crew.begin(job, job.may_run[0])
+
+    def _noted(
+        self, job: Job, touches: Sequence[Touch], befores: Sequence[Job], begun: bool
+    ) -> Entered:
+        """Have later ones wait for a job, and place it; unless it has begun it is for threads."""
+        if is_placed := len(job.may_run) == 1:
+            self._crew.attend(job.may_run[0].lane)
         order.enter(job, touches, self._forecast.clock_s)
         self._forecast.place(job, befores)
         if job.pieces is not None:
@@ -100,7 +107,7 @@ class Pool:
         future = future_of(job)
         if job.waits == 0 and (job.joins or job.lost is not None):
             return future, [(future, job.lost), *self._pass_on([job])]
-        if is_ready and not begun:
+        if job.waits == 0 and not begun:
             (self._crew.push if is_placed else self._crew.start)(job)
         return future, []
 

@@ -128,10 +128,9 @@ class Composites:
         if len(parts) > 1:
             self._worth.watch(shared.kind, shared.foreseen_s, parts)
         # devices first: theirs are few long pieces
-        for part in sorted(parts, key=lambda one: one.may_run[0].lane.device is None):
-            jobs.enter(part)
-            if hybrid.shares is None:   # a side without work may take it
-                part.may_run = whole.may_run
+        jobs.enter_parts(sorted(parts, key=lambda one: one.may_run[0].lane.device is None))
+        for part in parts if hybrid.shares is None else ():     # a side without work may take it
+            part.may_run = whole.may_run
         for name, given in named:
             if name in sums.names:
                 sums.enter(name, given, jobs)

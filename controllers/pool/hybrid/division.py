@@ -77,17 +77,19 @@ class RowsEnd:
     """When a side is done with some of the rows of an array.
 
     start_s: when it begins, with what it needs whatever these are.  upto: how long 0, 1 ... of them
-    take; moved: what of them has to be moved before.
+    take, by a factor longer; moved: what of them has to be moved before.
     """
 
     start_s: float
-    upto: list[float]
-    moved: list[float]
+    upto: Sequence[float]
+    moved: Sequence[float]
+    factor: float = 1.0
 
     def __call__(self, first: int, last: int) -> float:
         if first == last:
             return 0.0
-        return self.start_s + self.upto[last - first] + self.moved[last] - self.moved[first]
+        took_s = self.factor * self.upto[last - first]
+        return self.start_s + took_s + self.moved[last] - self.moved[first]
 
 
 def end_of(ends: Sequence[End], counts: Sequence[int], waits: Sequence[float] = ()) -> float:

@@ -63,9 +63,10 @@ class ItemSums:
 
 def _lowered(whole: Job) -> ItemProgram | None:
     """The function of items of a task for its arrays, if there is one."""
-    kinds = {one.name: one.kind for one in whole.touches if one.view.size}
-    for body in (variant.body for variant in whole.task.variants):
-        if isinstance(body, Each) and {*body.parameters.uses} <= {*kinds}:
+    bodies = [one.body for one in whole.task.variants if isinstance(one.body, Each)]
+    kinds = {one.name: one.kind for one in whole.touches if one.view.size} if bodies else {}
+    for body in bodies:
+        if {*body.parameters.uses} <= {*kinds}:
             return body.lowered({name: kinds[name] for name in body.parameters.uses})
     return None
 

@@ -2,9 +2,9 @@
 """The jobs that one hybrid task becomes, as they are made and entered into the order of jobs."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from controllers.pool import order
 from controllers.pool.data import Touch
@@ -13,11 +13,11 @@ from controllers.pool.job import Entered, Job, Lost, Owner, TaskFuture
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 
-
-class Enter(Protocol):
-    """Lets a job wait for others, and places it; `touches`: other than it moves, for its order."""
-
-    def __call__(self, job: Job, touches: Sequence[Touch] | None = None) -> Entered: ...
+# Lets a job that touches this wait for others: these, and whether it has begun; and what notes it.
+Enter: TypeAlias = tuple[
+    Callable[[Job, Sequence[Touch]], tuple[list[Job], bool]],
+    Callable[[Job, Sequence[Touch], Sequence[Job], bool], Entered],
+]
 
 
 class PartJobs:
@@ -30,7 +30,7 @@ class PartJobs:
         self, owner: Owner, submissions: Submissions, forecast: Forecast, enter: Enter
     ) -> None:
         self._owner, self._submissions, self._forecast = owner, submissions, forecast
-        self._enter = enter
+        self._begin, self._noted = enter
         self.futures: list[TaskFuture] = []
         self.lost: list[Lost] = []
 
@@ -47,7 +47,16 @@ class PartJobs:
 
     def enter(self, job: Job, touches: Sequence[Touch] | None = None) -> TaskFuture:
         """Its future, from now on; `touches`: what it is ordered by, where it moves other cells."""
-        future, lost = self._enter(job, touches)
+        its = job.touches if touches is None else touches
+        return self._entered(*self._noted(job, its, *self._begin(job, its)))
+
+    def enter_parts(self, parts: Sequence[Job]) -> None:
+        """The same of jobs that write nothing that others touch: all begin before any is noted."""
+        begun = [(part, part.touches, *self._begin(part, part.touches)) for part in parts]
+        for one in begun:
+            self._entered(*self._noted(*one))
+
+    def _entered(self, future: TaskFuture, lost: list[Lost]) -> TaskFuture:
         self.lost += lost
         self.futures.append(future)
         return future

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from controllers.estimates.task_key import TaskKey
 from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
@@ -18,11 +16,11 @@ from controllers.pool.hybrid.division import (
     End,
     RowsEnd,
     end_of,
-    longest,
     trial,
     unknown,
 )
 from controllers.pool.hybrid.outcome import Outcomes
+from controllers.pool.hybrid.row_times import RowTimes
 from controllers.pool.hybrid.tries import Tries
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
@@ -30,8 +28,7 @@ from controllers.pool.newest import HOST_MEMORY
 from controllers.pool.share import Share
 from controllers.pool.way import Way
 
-MOST_FORESEEN = 64  # parts of which each time is asked for; between them it is interpolated
-MOST_TABLES = 256   # of times of parts, and of shares
+MOST_KNOWN = 256    # kinds of tasks
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,7 @@ class Sides:
     def __init__(self, forecast: Forecast, share: Share) -> None:
         self._forecast, self._share = forecast, share
         self._known: dict[tuple[object, ...], list[int]] = {}
-        self._tries, self._divisions = Tries(), Divisions()
-        self._tables: dict[object, tuple[int, list[float] | None]] = {}
+        self._tries, self._divisions, self._times = Tries(), Divisions(), RowTimes(forecast)
 
     def of(
         self, ways: Sequence[Way], size: float, devices: DeviceCount | None = None, *,
@@ -157,7 +153,7 @@ class Sides:
         found = self._tries.counts(key, ends, best, is_new)
         if found == best and len(sides) > 1 and end_of(ends, best) < float("inf"):
             found = self._chosen(key, ends, best, floor_s, outcomes, waits)
-        if len(self._known) >= MOST_TABLES:
+        if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[key] = found
         return found
@@ -221,26 +217,11 @@ class Sides:
         forecast, lane = self._forecast, side.way.lane
         start_s = self.wait_s(side, ready_s) + forecast.moves_s(rest, lane)
         moved = forecast.moves_upto(cut, lane, n)
-        upto = self._times(side, size, n, n_rows)
-        return unknown(n) if upto is None else RowsEnd(start_s, upto, moved)
-
-    def _times(self, side: Side, size: float, n: int, n_rows: int | None) -> list[float] | None:
-        """How long the first parts of n of a size take, up to all of it; None if unknown."""
-        key, known = (side.way, side.cores, size, n, n_rows), self._forecast.n_known(side.way)
-        found = self._tables.get(key)
-        if found is None or found[0] != known:
-            parts = longest(side.n_jobs, n, n_rows)
-            some = parts[-1] * np.arange(1, min(n, MOST_FORESEEN) + 1) / min(n, MOST_FORESEEN)
-            times = [self._forecast.known_s(side.way, size * x, side.cores) for x in some.tolist()]
-            seconds = [one for one in times if one is not None]
-            upto = None
-            if len(seconds) == len(times):
-                between = np.interp(parts, [0.0, *some], [0.0, *seconds])
-                upto = [0.0, *np.maximum.accumulate(between).tolist()]
-            if len(self._tables) >= MOST_TABLES:
-                self._tables.clear()
-            found = self._tables[key] = known, upto
-        return found[1]
+        times = self._times.upto(side.way, side.cores, side.n_jobs, size, n, n_rows)
+        if times is None:
+            return unknown(n)
+        upto, factor = times
+        return RowsEnd(start_s, upto, moved, factor)
 
     def of_calls(
         self, side: Side, calls: Sequence[Job], back: Sequence[int], adds: Sequence[float], *,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -17,9 +17,13 @@ import controllers as ct
 from controllers.arbiter import Arbiter, Want, node_cores
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
+from controllers.pool import order
+from controllers.pool.crew import Crew
 from controllers.pool.hybrid import tails
 from controllers.pool.hybrid.composites import MOST_UNITS
+from controllers.pool.hybrid.sides import Side
 from controllers.pool.hybrid.sums import Sums
+from controllers.pool.job import Job
 from controllers.pool.pool import Pool
 from controllers.pool.way import Way
 from controllers.pool.ways import Ways
@@ -109,6 +113,40 @@ def test_shares_are_counted_in_parts_that_are_small_to_the_slower_side_too() -> 
         ends = [sides.of_rows(one, NBYTES, (), (), MOST_UNITS, 512, 0.0) for one in of]
         counts = sides.counts(of, ends, MOST_UNITS, None)
     assert max(10 * counts[0], counts[1]) <= 1.02 * MOST_UNITS / 1.1
+
+
+def test_a_side_that_is_slower_just_now_takes_longer_and_its_times_are_not_asked_for_anew() -> None:
+    with known(3.0, 1.0) as pool:
+        sides, way = pool._composites._sides, Way("mark", mark.variants[1], pool._lanes[1])
+        side, ends = Side(way), []
+        pool._forecast.known_s = asked = Mock(wraps=pool._forecast.known_s)
+        for factor in (1.0, 1.5, 0.75):
+            pool._forecast._of(way)._lately.factor = factor
+            ends.append(sides.of_rows(side, NBYTES, (), (), 8, N_ROWS, 0.0))
+    assert [end(0, 8) for end in ends] == pytest.approx([1.0, 1.5, 0.75], rel=0.1)
+    assert [end(2, 4) for end in ends] == pytest.approx([0.25, 0.375, 0.1875], rel=0.1)
+    assert asked.call_count == 8
+
+
+def test_all_sides_begin_before_any_of_them_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, begin, enter = list[str](), Crew.begin, order.enter
+
+    def begun(crew: Crew, job: Job, way: Way) -> bool:
+        seen.append("begun")
+        return begin(crew, job, way)
+
+    def entered(*given: Any) -> None:
+        seen.append("noted")
+        enter(*given)
+
+    monkeypatch.setattr(Crew, "begin", begun)
+    monkeypatch.setattr(order, "enter", entered)
+    y = np.zeros((N_ROWS, WIDTH))
+    with ct.tasks("cpu/1,1", cores=2) as pool:
+        for n in range(3):
+            seen.clear()
+            pool.submit(ct.hybrid(mark, cut={"y": ct.Row}, shares=(1, 1)), y).result()
+            assert seen[:4] == ["begun", "begun", "noted", "noted"] and (y == n + 1).all()
 
 
 @pytest.mark.parametrize(("busy_s", "rows"), [(0.0, 64), (0.5, 96), (2.0, 128)])

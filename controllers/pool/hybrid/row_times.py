@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""How long the first rows of a task take in a way, up to all of them: asked for once, and kept."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid.division import longest
+from controllers.pool.way import Way
+
+MOST_FORESEEN = 64  # parts of which each time is asked for; between them it is interpolated
+MOST_TABLES = 256
+
+
+class _Table(NamedTuple):
+    """Seconds of 0, 1 ... parts, None if unknown; `known`, `factor`: `Forecast.known_as` then."""
+
+    known: int
+    factor: float
+    upto: list[float] | None
+
+
+class RowTimes:
+    """For who holds the pool's lock."""
+
+    def __init__(self, forecast: Forecast) -> None:
+        self._forecast = forecast
+        self._tables: dict[object, _Table] = {}
+
+    def upto(
+        self, way: Way, cores: int, n_jobs: int, size: float, n: int, n_rows: int | None
+    ) -> tuple[list[float], float] | None:
+        """Seconds of the first 0, 1 ... n of n parts, and by which factor they are longer just now.
+
+        cores: for each of `n_jobs`, which do them together.  size: of all parts.  n_rows: of all
+        parts, which are not divided; None where they can be.  None where nothing is known.
+        """
+        key, (known, _) = (way, cores, n_jobs, size, n, n_rows), self._forecast.known_as(way)
+        table = self._tables.get(key)
+        if table is None or table.known != known:
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            upto = self._foreseen(way, cores, n_jobs, size, n, n_rows)
+            table = self._tables[key] = _Table(known, self._forecast.known_as(way)[1], upto)
+        if table.upto is None:
+            return None
+        return table.upto, self._forecast.known_as(way)[1] / table.factor
+
+    def _foreseen(
+        self, way: Way, cores: int, n_jobs: int, size: float, n: int, n_rows: int | None
+    ) -> list[float] | None:
+        parts = longest(n_jobs, n, n_rows)
+        some = parts[-1] * np.arange(1, min(n, MOST_FORESEEN) + 1) / min(n, MOST_FORESEEN)
+        times = [self._forecast.known_s(way, size * x, cores) for x in some.tolist()]
+        seconds = [one for one in times if one is not None]
+        if len(seconds) < len(times):
+            return None
+        between = np.interp(parts, [0.0, *some], [0.0, *seconds])
+        return [0.0, *np.maximum.accumulate(between).tolist()]
