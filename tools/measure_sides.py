@@ -8,7 +8,8 @@
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
 long: the rate of both over the sum of those alone, in turns, and over that of the better one; and
 over the sum of those of both sides, each with a task of its own at the same time: what a machine
-whose cores share caches, power and memory gives, without anything to divide.
+whose cores share caches, power and memory gives, without anything to divide.  Then how long after
+its submission the last of the sides has begun, in s.
 The sides are a device and the cores that it leaves: all beside a GPU, without those that it
 computes with where it is (part of) a CPU.  Two devices are the sides themselves: unlike ones
 (`--device gpu:0 cpu`), or parts of one (`--device cpu/1,1`), of which the second one is slowed: it
@@ -64,6 +65,7 @@ class Work:
         self.slow = {1: 1.0, 2: 1.0}        # how many times as slow a side is just now
         self.row_s = {1: 0.0, 2: 0.0}       # for which sides wait
         self.pieces = list[str]()           # of the last task, if they are noted
+        self.begun_s = 0.0                  # after its submission, by all sides
         self.again = 1                      # what the second device does over, to be slowed
         kinds = [lane.device.kind for lane in pool._lanes[1:] if lane.device is not None]
         self.unlike = kinds if len({*kinds}) > 1 else []
@@ -161,11 +163,15 @@ class Work:
 
     def timed(self, task: Any, again: int, on_host: int, pool: Pool) -> float:
         """Seconds."""
-        x = self._cells(task)
+        x, starts = self._cells(task), dict[str, int]()
+        pool._ends.newest.clear()
         begin_s = time.perf_counter()
         error = pool.submit(task, x, 1, again, on_host, 0).exception()
         assert error is None, error
         took_s = time.perf_counter() - begin_s
+        for one in pool._ends.newest:
+            starts[one.lane] = min(starts.get(one.lane, one.start), one.start)
+        self.begun_s = max(starts.values()) / 1e9 - begin_s
         self._rest()
         return took_s
 
@@ -233,14 +239,15 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
             other = work.timed(alone[1], again, on_host, second)
             rate = work.at_once(alone, max(1, round(other / first)), again, on_host)
         work.pieces.clear()
-        found.append((first, other, work.timed(both, again, on_host, work.pool), rate))
-    sums = [1 / two / (1 / one + 1 / other) for one, other, two, _ in found]
-    one_s, other_s, both_s, _ = (median(some) for some in zip(*found))
+        two = work.timed(both, again, on_host, work.pool)
+        found.append((first, other, two, rate, work.begun_s))
+    sums = [1 / two / (1 / one + 1 / other) for one, other, two, *_ in found]
+    one_s, other_s, both_s, _, begun_s = (median(some) for some in zip(*found))
     return {
         "first alone": one_s, "second alone": other_s, "both": both_s,
         "of the sum": median(sums), "least": min(sums), "most": max(sums),
-        "of what both do at once": median(1 / two / rate for _, _, two, rate in found),
-        "over the better one": min(one_s, other_s) / both_s,
+        "of what both do at once": median(1 / two / rate for _, _, two, rate, _ in found),
+        "over the better one": min(one_s, other_s) / both_s, "begun by all after": begun_s,
     }  # fmt: skip
 
 
