@@ -2,9 +2,9 @@
 """The balance of a run: between two windows of steps all ranks decide on shares, and how.
 
 A window has at least 20 launches and lasts at least 50 ms; the first one is shorter where devices
-are so unlike that each launch is dear, and one that shows little is four times as long.  After it
-every rank tells how long the launches of its devices have taken, and all of them decide from the
-same numbers.
+are so unlike that each launch is dear, and each that leads to no move is twice as long as the one
+before.  After it every rank tells how long the launches of its devices have taken, and all of them
+decide from the same numbers.
 """
 from __future__ import annotations
 
@@ -31,11 +31,9 @@ WINDOW_S = 0.05     # ... its seconds
 GLANCE = 6          # the very first one ends after so few where launches take so long, ...
 GLANCE_S = 1e-3
 UNLIKE = 2.0        # ... and so many times longer on one device than on another
-CLEAR = 1.1         # where devices are less unlike, by launches, windows go on ...
-SHORT_S = 2.0       # ... unless they have lasted longer
 GROWTH = 64         # how many times longer than before it becomes, at most
-STEADY = 4          # windows are so many times longer there, and where shares are settled,
-PATIENT = 16        # ... and up to so many times where moves do not pay
+STEADY = 4          # windows are so many times longer where shares are settled, ...
+PATIENT = 16        # ... and up to so many times until they are
 _logger = logging.getLogger(__name__)
 
 
@@ -124,7 +122,7 @@ class Balancer:
             return None
         seconds = [one / self._per_launch for one in times]
         cost_of = _cost_of([costs for _, costs in everyone], fields)
-        window = Window(seconds, self._cells, n_left, cost_of)
+        window = Window(seconds, self._cells, n_left, cost_of, self._n_launches * self._per_launch)
         settled = self._decider.settled
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
@@ -142,7 +140,7 @@ class Balancer:
             return None
         seconds = [rate.seconds(n) for rate, n in zip(rates, self._cells, strict=True)]
         cost_of = _cost_of(self._comm.allgather(self._costs), fields)
-        window = Window(seconds, self._cells, n_left, cost_of)
+        window = Window(seconds, self._cells, n_left, cost_of, 0)
         found = self._decider.foreseen(rates, window, fields.cells_of)
         self._pay = found.gain_s, found.cost_s
         return found.shares
@@ -193,22 +191,12 @@ class Balancer:
             self._is_glance, self._wanted = False, LAUNCHES
             return launch_s >= GLANCE_S and launch_s > UNLIKE * min(times)
         if launch_s * self._n_launches >= WINDOW_S:
-            return not self._is_close(times)
+            return True
         most = GROWTH * self._n_launches
         self._wanted = min(most, math.ceil(WINDOW_S / launch_s)) if launch_s else most
         self._wanted = max(self._wanted, self._n_launches + 1)
         self._watch.expect(self._wanted)
         return False
-
-    def _is_close(self, times: Sequence[float]) -> bool:
-        """Whether the window goes on as such times may be what others do to devices meanwhile."""
-        launch_s = max(times)
-        is_clear = launch_s > CLEAR * min(times) or launch_s * self._n_launches > SHORT_S
-        if is_clear or self._stretch > 1:
-            return False
-        self._stretch, self._wanted = STEADY, STEADY * self._n_launches
-        self._watch.expect(self._wanted)
-        return True
 
     def _note(self, step: int, window: Window, found: Decision) -> None:
         """What was decided; and the next window."""

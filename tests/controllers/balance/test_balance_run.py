@@ -122,16 +122,16 @@ def test_a_glance_is_enough_where_devices_are_very_unlike() -> None:
             assert run.layout.owned[0].extent[0] == pytest.approx(rows, abs=2)
 
 
-@pytest.mark.parametrize(("slow", "steps"), [(1.3e-5, 20), (1.05e-5, 80)])
-def test_devices_that_are_hardly_unlike_are_looked_at_for_longer(slow: float, steps: int) -> None:
+@pytest.mark.parametrize(("slow", "step"), [(1.3e-5, 20), (1.05e-5, 300)])
+def test_devices_that_are_hardly_unlike_are_looked_at_for_longer(slow: float, step: int) -> None:
+    """By windows of 20, 40, 80 and 160 steps: then 2 % are known to be gained in a thousand."""
     timed_devices({"swift": 1e-5, "slow": slow})
     with computation("swift", "slow", weights=[1, 1], balance="start") as run:
         assert run._balancer is not None
         run._balancer._costs = {False: 0.0, True: 0.0}
-        run.run(steps - 1)
-        assert run.report().balance.moves == 0      # type: ignore[union-attr]
-        run.run(2)
-        assert run.report().balance.moves == 1      # type: ignore[union-attr]
+        run.run(1000)
+        balance = run.report().balance
+        assert balance is not None and [one.step for one in balance.history] == [0, step]
 
 
 def test_short_runs_are_one_window_together() -> None:
