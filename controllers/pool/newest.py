@@ -2,7 +2,6 @@
 """Which memories hold the newest cells of an array: the host's, number 0, and those of devices."""
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -66,8 +65,8 @@ class Newest:
 @lru_cache(maxsize=1024)    # programs come back to the same cells in the same memories
 def _moves(state: tuple[tuple[int, Region], ...], memory: int, box: Shape) -> tuple[Move, ...]:
     """The same, by the stale cells of all memories."""
-    stale = dict(state)
-    missing = _missing(stale, memory, box)
+    known = dict(state).get(memory)
+    missing = Region.of([box]) if known is None else known & box
     if missing.empty:
         return ()
     if memory != HOST_MEMORY:
@@ -81,9 +80,3 @@ def _moves(state: tuple[tuple[int, Region], ...], memory: int, box: Shape) -> tu
             missing = missing - here
     assert missing.empty, "the newest values of each cell are somewhere"
     return tuple(found)
-
-
-def _missing(stale: Mapping[int, Region], memory: int, box: Shape) -> Region:
-    """Those of `box` whose newest values are not in this memory."""
-    known = stale.get(memory)
-    return Region.of([box]) if known is None else known & box
