@@ -2,10 +2,12 @@
 """Shares are found from times alone: few moves, no move without gain, changes followed."""
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pytest
@@ -247,6 +249,39 @@ def test_shares_are_near_the_optimum_where_each_window_is_disturbed(noise: float
                 cells = machine.cells_of(decision.shares)
         found.append(machine.optimum / machine.seconds(cells))
     assert median(found) > 1 - noise / 2
+
+
+def test_shares_suit_speeds_that_drift_for_seconds() -> None:
+    """In windows that become longer, as a balance has them: a single one tells of a moment."""
+    n_cells, step_s, n_steps, off = ROWS * WIDTH, 2e-2, 1200, list[float]()
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        speeds = np.array([[8e-9], [16e-9]]) * np.exp(sum(
+            drifting(draw, n_steps, seconds / step_s) for seconds in (0.2, 1.0, 4.0)
+        ))  # fmt: skip
+        decider, at, length, share = Decider(2, 0), 0, 3, 0.5
+        while not decider.settled:
+            cells = [round(n_cells * (1 - share)), round(n_cells * share)]
+            seen = [float(n * np.median(s[at : at + length])) for n, s in zip(cells, speeds)]
+            at += length
+            window = Window(seen, cells, n_steps - at, lambda shares: 0.05, length)
+            moved = decider.decide(window, lambda shares: [round(n_cells * x) for x in shares])
+            share = share if moved.shares is None else moved.shares[1]
+            length = min(2 * length, 40) if moved.shares is None else 3
+        assert decider.n_moves <= MOST_MOVES
+        right = float(np.mean(speeds[0]) / np.sum(np.mean(speeds, 1)))
+        off.append(abs(share / right - 1))
+    assert median(off) < 0.025 and max(off) < 0.1
+
+
+def drifting(draw: np.random.Generator, n: int, n_alike: float) -> np.ndarray[Any, Any]:
+    """For two devices, of n steps: by which part each is slower, 3 %, for about so many of them."""
+    keep, found = math.exp(-1 / n_alike), np.empty((2, n))
+    now = 0.03 * draw.standard_normal(2)
+    for step in range(n):
+        now = keep * now + 0.03 * math.sqrt(1 - keep**2) * draw.standard_normal(2)
+        found[:, step] = now
+    return found
 
 
 def test_what_is_foreseen_is_not_taken_for_seen() -> None:
