@@ -9,7 +9,7 @@ are not known yet.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from controllers.estimates.device_rates import guessed
@@ -23,12 +23,12 @@ from controllers.pool.executions import Executions
 from controllers.pool.job import OVER, Job
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
-from controllers.pool.moves import Upto, foresee, move_key, moved_upto, moves_of, rounded, rows_of
+from controllers.pool.moves import Upto, foresee, moved_upto, moves_of, rows_of
 from controllers.pool.newest import HOST_MEMORY, Move
+from controllers.pool.transfers import Transfers
 from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a function that nobody has seen
-LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
 _END_S = itemgetter(0)     # of a choice
 MOST_TOLD = 512     # decisions
 OVERDUE = 2         # times the executions after which they are looked at
@@ -47,8 +47,10 @@ class Forecast:
         self.n_cores, self._cores = n_cores, [0.0] * n_cores    # when they are free, in order
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._executions: dict[TaskKey, Executions] = {}
+        self._transfers = Transfers(lanes, memories, self._of_key)
         self.due: dict[Executions, None] = {}       # for `refresh`, ...
         self.is_overdue = False     # ... which nobody had time for while many more have ended
+        self.when_learnt: list[Callable[[], None]] = []     # called after each `refresh`
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
         """Choose among the ways of `job`, which waits for the others."""
@@ -107,6 +109,8 @@ class Forecast:
         self.is_overdue = False
         while self.due:
             self.due.popitem()[0].refresh()
+        for tell in self.when_learnt:
+            tell()
 
     def learn(self, key: TaskKey, case: Case, seconds: float, work: Work | None = None) -> None:
         """An execution of what is kept under a key has taken so long."""
@@ -171,11 +175,16 @@ class Forecast:
 
     def back_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from a lane to the host's memory."""
-        return 0.0 if lane.memory == HOST_MEMORY else self._move_s(lane.memory, False, nbytes)
+        return self._sent_s(lane, nbytes, to_device=False)
 
     def there_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from the host's memory to a lane."""
-        return 0.0 if lane.memory == HOST_MEMORY else self._move_s(lane.memory, True, nbytes)
+        return self._sent_s(lane, nbytes, to_device=True)
+
+    def _sent_s(self, lane: Lane, nbytes: int, *, to_device: bool) -> float:
+        if lane.memory == HOST_MEMORY:
+            return 0.0
+        return self._transfers.seconds(lane.memory, nbytes, to_device=to_device)
 
     def transfer_s(self, job: Job, lane: Lane) -> float:
         """How long what the job reads is on its way to a lane, by where it is foreseen to be."""
@@ -185,7 +194,7 @@ class Forecast:
         """The same of what touches read; of a replica the host is brought all before."""
         if not self._memories.any:
             return 0.0
-        self._learn_moves()
+        self._transfers.learn()
         return sum(
             self._moved_s(touch, move)
             for touch in touches for move in moves_of(touch, lane.memory, replica=replica)
@@ -195,7 +204,7 @@ class Forecast:
         """The same for the first 0, 1 ... n of n parts of the rows of what is read."""
         if not self._memories.any:
             return moved_upto((), n)
-        self._learn_moves()
+        self._transfers.learn()
         moves = [
             (self._moved_s(touch, move), move[2], rows_of(touch))
             for touch in touches for move in moves_of(touch, lane.memory, replica=False)
@@ -205,11 +214,11 @@ class Forecast:
     def _moved_s(self, touch: Touch, move: Move) -> float:
         source, target, cells = move
         nbytes = cells.n_cells * touch.datum.dtype.itemsize
-        return self._move_s(max(source, target), target > 0, nbytes)
+        return self._transfers.seconds(max(source, target), nbytes, to_device=target > HOST_MEMORY)
 
     def keep(self) -> None:
         """Write what was learnt, for other programs."""
-        self._learn_moves()
+        self._transfers.learn()
         for one in self._executions.values():
             one.add_first()
         self._tell_all()
@@ -284,16 +293,3 @@ class Forecast:
     def _tell_all(self) -> None:
         for one in self._executions.values():
             one.tell()
-
-    def _learn_moves(self) -> None:
-        moved = self._memories.moved
-        while moved:
-            memory, to_device, nbytes, seconds = moved.popleft()
-            key = move_key(self._lanes, memory, to_device=to_device)
-            if key is not None and nbytes:
-                self.learn(key, Case(rounded(nbytes)), seconds)
-
-    def _move_s(self, memory: int, to_device: bool, nbytes: int) -> float:
-        key = move_key(self._lanes, memory, to_device=to_device)
-        found = None if key is None else self._of_key(key).estimate(rounded(nbytes), 1)
-        return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds

@@ -8,9 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from controllers.estimates.task_key import TaskKey
 from controllers.pool.data import Touch
-from controllers.pool.lane import Lane
 from controllers.pool.newest import HOST_MEMORY, Move
 from hitmap.region import Region
 
@@ -39,14 +37,6 @@ def moves_of(touch: Touch, memory: int, *, replica: bool) -> Sequence[Move]:
         return there
     to_host = foreseen.moves(HOST_MEMORY, touch.box)
     return [*to_host, *(move for move in there if move[1] == memory)]
-
-
-def move_key(lanes: Sequence[Lane], memory: int, *, to_device: bool) -> TaskKey | None:
-    """Under which times of transfers are kept; None where there are none."""
-    for lane in lanes:
-        if lane.memory == memory != HOST_MEMORY and lane.device is not None:
-            return TaskKey.of("a transfer", "to it" if to_device else "from it", lane.device)
-    return None
 
 
 def rows_of(touch: Touch) -> tuple[int, int] | None:
@@ -79,13 +69,3 @@ def moved_upto(moves: tuple[tuple[float, Region, tuple[int, int] | None], ...], 
             ends, all_s = (box.lower[0], box.upper[0]), seconds * box.n_cells / cells.n_cells
             found += np.interp(np.linspace(*rows, n + 1), ends, (0, all_s))
     return tuple(found.tolist())
-
-
-def rounded(nbytes: int) -> float:
-    """To an eighth, so that there are few unlike sizes.
-
-    >>> rounded(1000), rounded(1001)
-    (960.0, 960.0)
-    """
-    step = 1 << max(0, nbytes.bit_length() - 4)
-    return float(nbytes // step * step)

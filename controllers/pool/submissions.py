@@ -61,7 +61,8 @@ class Submissions:
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner
     ) -> tuple[list[Touch], list[Job]]:
         """What a task touches, and whose results it is given."""
-        named, waits = task.named(args, kwargs), list[Job]()
+        named = task.named(args, kwargs)
+        waits: list[Job] = []
         for _, value in named:
             if isinstance(value, TaskFuture):
                 waits.append(value.job)
@@ -71,7 +72,7 @@ class Submissions:
 
     def touches(self, task: Task, named: Iterable[tuple[str, Any]]) -> list[Touch]:
         """Those of the arrays among arguments with the names of their parameters."""
-        touches = list[Touch]()
+        touches: list[Touch] = []
         for name, value in named:
             if isinstance(value, np.ndarray):
                 value = ArrayAccess(value, task.roles.get(name, "in"))

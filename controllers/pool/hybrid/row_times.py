@@ -2,6 +2,7 @@
 """How long the first rows of a task take in a way, up to all of them: asked for once, and kept."""
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from controllers.pool.way import Way
 
 MOST_FORESEEN = 64  # parts of which each time is asked for; between them it is interpolated
 MOST_TABLES = 256
+MOST_RENEWED = 8    # for the newest questions since the last time
 
 
 class _Table(NamedTuple):
@@ -22,12 +24,29 @@ class _Table(NamedTuple):
     upto: list[float] | None
 
 
+class _Key(NamedTuple):
+    """A way, cores for each of `n_jobs`, the size of all, in n parts, of so many rows."""
+
+    way: Way
+    cores: int
+    n_jobs: int
+    size: float
+    n: int
+    n_rows: int | None
+
+
 class RowTimes:
-    """For who holds the pool's lock."""
+    """For who holds the pool's lock.
+
+    A table takes a millisecond, in which no task begins: when the forecast has learnt, which is
+    while devices compute, those are made anew that were asked for lately.
+    """
 
     def __init__(self, forecast: Forecast) -> None:
         self._forecast = forecast
-        self._tables: dict[object, _Table] = {}
+        self._tables: dict[_Key, _Table] = {}
+        self._asked: deque[_Key] = deque(maxlen=MOST_RENEWED)
+        forecast.when_learnt.append(self._renew)
 
     def upto(
         self, way: Way, cores: int, n_jobs: int, size: float, n: int, n_rows: int | None
@@ -37,16 +56,27 @@ class RowTimes:
         cores: for each of `n_jobs`, which do them together.  size: of all parts.  n_rows: of all
         parts, which are not divided; None where they can be.  None where nothing is known.
         """
-        key, (known, _) = (way, cores, n_jobs, size, n, n_rows), self._forecast.known_as(way)
-        table = self._tables.get(key)
-        if table is None or table.known != known:
-            if len(self._tables) >= MOST_TABLES:
-                self._tables.clear()
-            upto = self._foreseen(way, cores, n_jobs, size, n, n_rows)
-            table = self._tables[key] = _Table(known, self._forecast.known_as(way)[1], upto)
+        key = _Key(way, cores, n_jobs, size, n, n_rows)
+        self._asked.append(key)
+        table = self._table(key)
         if table.upto is None:
             return None
         return table.upto, self._forecast.known_as(way)[1] / table.factor
+
+    def _renew(self) -> None:
+        for key in dict.fromkeys(self._asked):
+            self._table(key)
+        self._asked.clear()
+
+    def _table(self, key: _Key) -> _Table:
+        """That of a key, by what is known now."""
+        known, table = self._forecast.known_as(key.way)[0], self._tables.get(key)
+        if table is None or table.known != known:
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            upto = self._foreseen(*key)
+            table = self._tables[key] = _Table(known, self._forecast.known_as(key.way)[1], upto)
+        return table
 
     def _foreseen(
         self, way: Way, cores: int, n_jobs: int, size: float, n: int, n_rows: int | None

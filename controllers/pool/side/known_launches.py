@@ -43,12 +43,14 @@ class KnownLaunches:
         tiles: of what the job touches.  Numbers count by their bits, but for functions of items.
         """
         assert job.way is not None, "a job that was placed"
-        variant, cells, told = job.way.variant, list[object](), list[object]()
+        variant = job.way.variant
+        cells: tuple[object, ...] = ()
+        told: tuple[object, ...] = ()
         for touch, tile in zip(job.touches, tiles):
             cells += touch.name, touch.role, id(touch.at), id(tile)
         if numbers and not isinstance(variant.body, Each):      # which are told them
-            told += [(name, type(value), repr(value)) for name, value in numbers.items()]
-        made = id(variant), tuple(cells), job.rows, tuple(told)
+            told = tuple((name, type(value), repr(value)) for name, value in numbers.items())
+        made = id(variant), cells, job.rows, told
         found = self._known.get(made)
         if found is None:
             return made, None
