@@ -241,7 +241,7 @@ def missed(times: dict[Case, list[float]], newest: int | None) -> float:
     usual = {case: Estimate.about(median(took[:N_FIRST]), 0.1, "history")
              for case, took in times.items()}  # fmt: skip
     off_s = all_s = 0.0
-    with patch.multiple(lately, NEWEST=newest or 1, CHANGED=0.0, SURE=0.0):
+    with patch.multiple(lately, NEWEST=newest or 1, CHANGED=0.0):
         pace = Lately()
         for turn in range(min(map(len, times.values()))):
             for case, took in times.items():

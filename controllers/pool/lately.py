@@ -8,9 +8,8 @@ interpreter's lock more than others do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from math import pi, sqrt
-from statistics import median, median_low
+from collections.abc import Callable
+from statistics import median_low
 from typing import Any, TypeAlias
 
 from controllers.estimates.estimate import Estimate
@@ -19,8 +18,7 @@ Timed: TypeAlias = "tuple[float, int, float] | tuple[float, int, float, Any]"   
 
 NEWEST = 8      # executions that tell, of hybrid tasks the last ones
 FEWEST = 4      # of these
-CHANGED = 0.02  # by so much another factor differs at least, as shares would not follow less, ...
-SURE = 2.0      # ... and by so many standard errors: else shares would never stay
+CHANGED = 0.08  # by so much another factor has to differ: else shares would never stay
 
 
 class Lately:
@@ -59,18 +57,5 @@ class Lately:
                 self._compared.append(seconds / usual.seconds)
         if len(self._compared) >= FEWEST:
             found = median_low(self._compared)
-            changed = max(CHANGED, SURE * _error_of_median(self._compared, found) / found)
-            if abs(found / self.factor - 1) >= changed:
+            if abs(found / self.factor - 1) >= CHANGED:
                 self.factor = found
-
-
-def _error_of_median(values: Sequence[float], middle: float) -> float:
-    """The standard error of a median, by the median of what the values differ from it.
-
-    As of normally distributed ones; those that are far off, whatever they are, change it little.
-
-    >>> round(_error_of_median([1.0, 1.02, 0.98, 1.01, 0.99, 1.0, 1.02, 30.0], 1.0), 3)
-    0.01
-    """
-    deviation = 1.4826 * median(abs(one - middle) for one in values)
-    return sqrt(pi / 2 / len(values)) * deviation

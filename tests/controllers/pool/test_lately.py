@@ -59,35 +59,6 @@ def test_what_changes_little_leaves_estimates_as_they_are() -> None:
     assert (found.stamp, found.factor) == known
 
 
-def test_scatter_leaves_estimates_as_they_are() -> None:
-    """Medians of a few say little then."""
-    found, random = Executions(Estimates(None), TaskKey("it", "one", "a device", "1")), _random()
-    factors = []
-    for _ in range(200):
-        found.add_of_kernel((8.0, 1, 1e-3 * float(np.exp(random.normal(0, 0.15))), None))
-        found.refresh()
-        factors.append(found.factor)
-    changes = sum(one != other for one, other in zip(factors[8:], factors[9:]))
-    assert changes <= 20, "10, and 71 where 2 % are enough"
-
-
-def test_little_that_is_sure_is_followed() -> None:
-    """Of steady kernels, by some executions."""
-    found, random = Executions(Estimates(None), TaskKey("it", "one", "a device", "1")), _random()
-    for number in range(58):
-        slower = 1.04 if number >= 52 else 1.0
-        found.add_of_kernel((8.0, 1, 1e-3 * slower * random.uniform(0.995, 1.005), None))
-        found.refresh()
-        if number == 52:
-            before = found.looks_at
-    assert found.looks_at == before, "the estimator was not told meanwhile"
-    assert found.factor == pytest.approx(1.04, rel=0.01)
-
-
-def _random() -> np.random.Generator:
-    return np.random.default_rng(7)
-
-
 def test_pieces_of_a_share_are_told_of_and_the_share_is_compared() -> None:
     """Of short pieces much is spent on other things, and their sizes differ from task to task."""
     found = Executions(Estimates(None), TaskKey("it", "one", "a device", "1"))
