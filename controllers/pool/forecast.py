@@ -47,9 +47,9 @@ class Forecast:
         self.n_cores, self._cores = n_cores, [0.0] * n_cores    # when they are free, in order
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._executions: dict[TaskKey, Executions] = {}
-        self._transfers = Transfers(lanes, memories, self._of_key)
         self.due: dict[Executions, None] = {}       # for `refresh`, ...
         self.is_overdue = False     # ... which nobody had time for while many more have ended
+        self._transfers = Transfers(lanes, memories, self._of_key, self.due)
         self.when_learnt: list[Callable[[], None]] = []     # called after each `refresh`
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:

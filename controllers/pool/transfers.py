@@ -14,13 +14,17 @@ LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
 
 
 class Transfers:
-    """For who holds the pool's lock.  executions_of: those that are kept under a key."""
+    """For who holds the pool's lock.
+
+    executions_of: those that are kept under a key.  due: of which the estimator is to be told.
+    """
 
     def __init__(
         self, lanes: Sequence[Lane], memories: Memories,
-        executions_of: Callable[[TaskKey], Executions],
+        executions_of: Callable[[TaskKey], Executions], due: dict[Executions, None],
     ) -> None:  # fmt: skip
         self._lanes, self._memories, self._executions_of = lanes, memories, executions_of
+        self._due = due
         self._known: dict[tuple[int, bool], Executions | None] = {}
 
     def learn(self) -> None:
@@ -29,8 +33,8 @@ class Transfers:
         while moved:
             memory, to_device, nbytes, seconds = moved.popleft()
             link = self._link(memory, to_device)
-            if link is not None and nbytes:
-                link.add((rounded(nbytes), 1, seconds, None))
+            if link is not None and nbytes and link.add((rounded(nbytes), 1, seconds, None)):
+                self._due[link] = None
 
     def seconds(self, memory: int, nbytes: int, *, to_device: bool) -> float:
         """Of so many bytes from the host's memory to that of a device, or from there."""
