@@ -49,7 +49,7 @@ class Forecast:
         self._executions: dict[TaskKey, Executions] = {}
         self.due: dict[Executions, None] = {}       # for `refresh`, ...
         self.is_overdue = False     # ... which nobody had time for while many more have ended
-        self._transfers = Transfers(lanes, memories, self._of_key, self.due)
+        self._transfers = Transfers(lanes, memories, self._of_key)
         self.when_learnt: list[Callable[[], None]] = []     # called after each `refresh`
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:

@@ -14,17 +14,16 @@ LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
 
 
 class Transfers:
-    """For who holds the pool's lock.
+    """For who holds the pool's lock.  executions_of: those that are kept under a key.
 
-    executions_of: those that are kept under a key.  due: of which the estimator is to be told.
+    In a pool the first few tell, and what was kept; the others are for the next pool.
     """
 
     def __init__(
         self, lanes: Sequence[Lane], memories: Memories,
-        executions_of: Callable[[TaskKey], Executions], due: dict[Executions, None],
+        executions_of: Callable[[TaskKey], Executions],
     ) -> None:  # fmt: skip
         self._lanes, self._memories, self._executions_of = lanes, memories, executions_of
-        self._due = due
         self._known: dict[tuple[int, bool], Executions | None] = {}
 
     def learn(self) -> None:
@@ -33,8 +32,8 @@ class Transfers:
         while moved:
             memory, to_device, nbytes, seconds = moved.popleft()
             link = self._link(memory, to_device)
-            if link is not None and nbytes and link.add((rounded(nbytes), 1, seconds, None)):
-                self._due[link] = None
+            if link is not None and nbytes:
+                link.add((rounded(nbytes), 1, seconds, None))
 
     def seconds(self, memory: int, nbytes: int, *, to_device: bool) -> float:
         """Of so many bytes from the host's memory to that of a device, or from there."""
