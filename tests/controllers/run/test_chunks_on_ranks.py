@@ -70,8 +70,8 @@ def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "n_ranks", "most"), sample([
-    ("folds", 2, 2), ("repeats", 2, 2), ("folds", 2, 20), ("folds", 3, 20), ("repeats", 2, 20),
-    ("repeats", 3, 20), ("late", 2, 3), ("late", 2, 20), ("late", 3, 20),
+    ("folds", 2, 2), ("folds", 2, 20), ("folds", 3, 20), ("repeats", 2, 20), ("repeats", 2, 2),
+    ("repeats", 3, 20), ("late", 2, 20), ("late", 3, 20), ("late", 2, 3),
 ], 4))  # fmt: skip
 def test_results_and_parts_of_steps(kind: str, n_ranks: int, most: int, tmp_path: Path) -> None:
     check_lazy(kind, n_ranks, [*range(most)], tmp_path)
