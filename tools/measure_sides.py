@@ -18,7 +18,7 @@ On cores NumPy computes all rows that it is given at once; --by-row: one after a
 ten functions each, between which all threads want the interpreter's lock.
 --pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
 machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
---pieces: of the last task of each ratio the pieces, as they ended: rows, ms, and those foreseen.
+--pieces: of the tasks of each ratio the pieces, as they ended: rows, ms, and those foreseen.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Work:
         self._draw = np.random.default_rng(1)
         self.slow = {1: 1.0, 2: 1.0}        # how many times as slow a side is just now
         self.row_s = {1: 0.0, 2: 0.0}       # for which sides wait
-        self.pieces = list[str]()           # of the last task, if they are noted
+        self.pieces = list[str]()           # of tasks of both sides, if they are noted
         self.begun_s = 0.0                  # after its submission, by all sides
         self.again = 1                      # what the second device does over, to be slowed
         kinds = [lane.device.kind for lane in pool._lanes[1:] if lane.device is not None]
@@ -231,7 +231,7 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
     for _ in range(WARM):
         work.drawn()
         work.timed(both, again, on_host, work.pool)
-    found = []
+    found, pieces = [], list[str]()
     for number in range(given.rounds):
         work.drawn()
         first = work.timed(alone[0], again, on_host, work.pool)
@@ -241,6 +241,8 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
         work.pieces.clear()
         two = work.timed(both, again, on_host, work.pool)
         found.append((first, other, two, rate, work.begun_s))
+        pieces += [f" a task of {1e3 * two:.2f} ms:", *work.pieces] if given.pieces else []
+    work.pieces[:] = pieces
     sums = [1 / two / (1 / one + 1 / other) for one, other, two, *_ in found]
     one_s, other_s, both_s, _, begun_s = (median(some) for some in zip(*found))
     return {

@@ -175,16 +175,11 @@ class Forecast:
 
     def back_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from a lane to the host's memory."""
-        return self._sent_s(lane, nbytes, to_device=False)
+        return self._transfers.seconds(lane.memory, nbytes, to_device=False)
 
     def there_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from the host's memory to a lane."""
-        return self._sent_s(lane, nbytes, to_device=True)
-
-    def _sent_s(self, lane: Lane, nbytes: int, *, to_device: bool) -> float:
-        if lane.memory == HOST_MEMORY:
-            return 0.0
-        return self._transfers.seconds(lane.memory, nbytes, to_device=to_device)
+        return self._transfers.seconds(lane.memory, nbytes, to_device=True)
 
     def transfer_s(self, job: Job, lane: Lane) -> float:
         """How long what the job reads is on its way to a lane, by where it is foreseen to be."""

@@ -37,6 +37,8 @@ class Transfers:
 
     def seconds(self, memory: int, nbytes: int, *, to_device: bool) -> float:
         """Of so many bytes from the host's memory to that of a device, or from there."""
+        if memory == HOST_MEMORY:
+            return 0.0
         link = self._link(memory, to_device)
         found = None if link is None else link.estimate(rounded(nbytes), 1)
         return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
@@ -51,7 +53,7 @@ class Transfers:
 
     def _key(self, memory: int, to_device: bool) -> TaskKey | None:
         for lane in self._lanes:
-            if lane.memory == memory != HOST_MEMORY and lane.device is not None:
+            if lane.memory == memory and lane.device is not None:
                 return TaskKey.of("a transfer", "to it" if to_device else "from it", lane.device)
         return None
 

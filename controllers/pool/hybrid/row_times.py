@@ -13,7 +13,7 @@ from controllers.pool.way import Way
 
 MOST_FORESEEN = 64  # parts of which each time is asked for; between them it is interpolated
 MOST_TABLES = 256
-MOST_RENEWED = 8    # for the newest questions since the last time
+MOST_RENEWED = 8    # questions, the newest ones, whose tables are made anew
 
 
 class _Table(NamedTuple):
@@ -74,16 +74,16 @@ class RowTimes:
         if table is None or table.known != known:
             if len(self._tables) >= MOST_TABLES:
                 self._tables.clear()
-            upto = self._foreseen(*key)
+            upto = self._foreseen(key)
             table = self._tables[key] = _Table(known, self._forecast.known_as(key.way)[1], upto)
         return table
 
-    def _foreseen(
-        self, way: Way, cores: int, n_jobs: int, size: float, n: int, n_rows: int | None
-    ) -> list[float] | None:
-        parts = longest(n_jobs, n, n_rows)
-        some = parts[-1] * np.arange(1, min(n, MOST_FORESEEN) + 1) / min(n, MOST_FORESEEN)
-        times = [self._forecast.known_s(way, size * x, cores) for x in some.tolist()]
+    def _foreseen(self, key: _Key) -> list[float] | None:
+        n, parts = min(key.n, MOST_FORESEEN), longest(key.n_jobs, key.n, key.n_rows)
+        some = parts[-1] * np.arange(1, n + 1) / n
+        times = [
+            self._forecast.known_s(key.way, key.size * one, key.cores) for one in some.tolist()
+        ]  # fmt: skip
         seconds = [one for one in times if one is not None]
         if len(seconds) < len(times):
             return None

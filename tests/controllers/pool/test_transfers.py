@@ -51,4 +51,5 @@ def test_what_nobody_has_moved_is_foreseen_by_usual_links(linked: Any) -> None:
     assert not moved
     assert transfers.seconds(1, NBYTES, to_device=False) == usual_s
     assert transfers.seconds(2, NBYTES, to_device=True) == usual_s, "a memory that no lane has"
+    assert transfers.seconds(0, NBYTES, to_device=True) == 0, "what computes in the host's memory"
     assert transfers.seconds(1, NBYTES, to_device=True) == pytest.approx(1e-3)
