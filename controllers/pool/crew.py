@@ -42,7 +42,7 @@ class Crew:
     def start(self, job: Job) -> None:
         """`job` is ready, and was placed: begin it, or else push it."""
         assert job.placed is not None, "the forecast has seen it"
-        is_begun = self.begin(job, job.placed)
+        is_begun = self.begin(job, (job.placed,))
         self.attend(job.placed.lane)
         if not is_begun:
             self.push(job)
@@ -64,13 +64,15 @@ class Crew:
                 if other is not lane and (other.ring() or self._start(other)):
                     break
 
-    def begin(self, job: Job, way: Way) -> bool:
+    def begin(self, job: Job, ways: Sequence[Way]) -> bool:
         """Start a kernel where nothing has to be waited for, and nobody to be asked; if it was.
 
-        Its device has nothing to do, and a thread of the lane has to `attend`.  Of a job in pieces
-        one is started, and the others are left to threads, if there are some.
+        There is one way, its device has nothing to do, and a thread of the lane has to `attend`.
+        Of a job in pieces one is started, and the others are left to threads, if there are some.
         """
-        lane = way.lane
+        if len(ways) != 1:
+            return False
+        (way,), lane = ways, ways[0].lane
         if not lane.bells or lane.device is None or lane.ready or lane.running:
             return False
         taken = self._share.take_now(way)

@@ -16,7 +16,8 @@ MOST_ENDED = 4096   # jobs that the report and the timeline know of
 class Ends:
     """For who holds the pool's lock.
 
-    newest: of jobs, and of pieces of jobs.  n_over, n_left: jobs that were submitted.
+    newest: of jobs, and of pieces of jobs.  n_over, n_left: jobs that were submitted.  any_lost:
+    whether some were not done, or failed, so that cells that they were to write are spoilt.
     """
 
     def __init__(self, forecast: Forecast) -> None:
@@ -24,6 +25,7 @@ class Ends:
         self.newest: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
         self.n_over = self.n_left = 0
+        self.any_lost = False
 
     def add(
         self, job: Job, error: TaskError | None, seconds: float, when: tuple[int, int]
@@ -55,7 +57,7 @@ class Ends:
         future = future_of(job)
         future.written = [touch for touch in job.touches if touch.writes]
         if error is not None:
-            job.lost = error
+            job.lost, self.any_lost = error, True
             self._failed += [future] if len(self._failed) < MOST_FAILED else []
         return future
 
@@ -64,6 +66,11 @@ class Ends:
         way = share.placed
         if seconds and way is not None and way.lane.device is not None:
             self._forecast.ended(share, way, seconds)
+
+    def passed(self, n: int) -> bool:
+        """So many jobs are over, and who waits for them knows: whether all are."""
+        self.n_over, self.n_left = self.n_over + n, self.n_left - n
+        return not self.n_left
 
     def unseen(self) -> list[TaskFuture]:
         """Those that have failed since this was asked last, and nobody has seen that."""

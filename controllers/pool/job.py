@@ -98,7 +98,7 @@ class Job:
     sent: whether the host has to have what it writes at once.  joins: it does nothing, and is over
     with those that it waits for.  took_s: how long it took, with what was moved before, moved_s.
     outcome: of the task that it is a part of.
-    works: what it does in a way, as far as that was asked for (`Call`).
+    call: that was looked at for it before.
     taken, launched: of a kernel what it has, and its launch, if it was begun by who submitted it.
     start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
     all that follows from it.
@@ -126,12 +126,13 @@ class Job:
     def __init__(
         self, number: int, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any],
         touches: list[Touch], owner: Owner, may_run: Sequence[Way] = (), size: float = 0.0,
-        waits_for_values: Sequence[Job] = (), works: dict[Way, Work | None] | None = None,
+        waits_for_values: Sequence[Job] = (), call: Any = None,
     ) -> None:  # fmt: skip
         self.number, self.task, self.touches = number, task, touches
         self.args, self.kwargs = args, kwargs
         self.may_run, self.size = may_run, size
-        self.waits_for_values, self.works = waits_for_values, works
+        self.waits_for_values = waits_for_values
+        self.call = call    # of controllers.pool.calls, which knows of jobs
         self.owner: Owner | None = owner
         self.followers: list[tuple[Job, bool]] = []
         self.before: list[Job] = []
@@ -163,21 +164,21 @@ class Job:
 
     def work(self, way: Way) -> Work | None:
         """What it does there, as far as that is known without doing it."""
-        works = self.works if self.rows is None else None
-        if works is None:
+        if self.call is None or self.rows is not None:
             return way.work(self.touches, self.rows)
+        works: dict[Way, Work | None] = self.call.works
         if way not in works:
             works[way] = way.work(self.touches)
         return works[way]
 
     def give(self, args: Sequence[Any], touches: list[Touch]) -> None:
         """Have it done with other arguments, which touch this, and before it waits with them."""
-        self.args, self.touches, self.works = args, touches, None
+        self.args, self.touches, self.call = args, touches, None
         self.waits_for_values = [one.job for one in args if isinstance(one, TaskFuture)]
 
     def let_go(self) -> None:
         """Of what it was given, as it is over; or what it touched would be kept by its history."""
-        self.future, self.owner, self.works, self.waits_for_values = None, None, None, ()
+        self.future, self.owner, self.call, self.waits_for_values = None, None, None, ()
         self.args, self.kwargs, self.touches = [], {}, []
         self.before, self.may_run, self.replicas, self.pieces = [], [], None, None
 

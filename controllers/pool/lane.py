@@ -39,6 +39,10 @@ class Side(Protocol):
         """Start a piece while another one of its task is done, if that can be; whether it was."""
         ...
 
+    def close(self) -> None:
+        """Nothing is done there any more."""
+        ...
+
 
 @dataclass(eq=False)
 class Lane:

@@ -27,7 +27,6 @@ from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import Entered, Job, Lost, TaskFuture, check_outside, future_of, tell
 from controllers.pool.learning import learn_meanwhile
 from controllers.pool.pool_report import PoolReport, timeline_of
-from controllers.pool.side.device_side import DeviceSide
 from controllers.pool.side.opening import opened
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
@@ -89,10 +88,13 @@ class Pool:
 
     def _begin(self, job: Job, touches: Sequence[Touch]) -> tuple[list[Job], bool]:
         """Let a job wait for what comes before it: that, and whether it, a kernel, has begun."""
-        befores = order.follow(job, touches)
+        is_first = not (self._ends.n_left or self._ends.any_lost or job.waits_for_values)
         self._ends.n_left += 1
-        is_ready = job.waits == 0 and job.lost is None and len(job.may_run) == 1
-        return befores, is_ready and self._crew.begin(job, job.may_run[0])
+        begun = is_first and self._crew.begin(job, job.may_run)     # it has nobody to follow
+        befores = order.follow(job, touches)
+        if not (is_first or job.waits or job.lost):
+            begun = self._crew.begin(job, job.may_run)
+        return befores, begun
 
     def _noted(
         self, job: Job, touches: Sequence[Touch], befores: Sequence[Job], begun: bool
@@ -145,8 +147,8 @@ class Pool:
 
             learn_meanwhile(self._forecast, self._lock, is_over)
             if not is_over(timeout):
-                left = self._ends.n_left
-                raise TimeoutError(f"{left} tasks are not over after {timeout} s; wait longer")
+                n = self._ends.n_left
+                raise TimeoutError(f"{n} tasks are not over after {timeout} s; wait longer")
             self._settle()
             unseen = self._ends.unseen()
         for future in unseen[:1]:
@@ -196,9 +198,9 @@ class Pool:
             found = order.cancel(job)
             if found is None:
                 return False
-            over = [one for one in found if self._crew.drop(one)]
+            self._ends.any_lost = True
             futures = [future_of(one) for one in found]
-            lost = self._pass_on(over)
+            lost = self._pass_on([one for one in found if self._crew.drop(one)])
         for future in futures:
             future.note_cancelled()
         tell(lost)
@@ -270,9 +272,7 @@ class Pool:
         ready, lost = order.finish(jobs)
         for one in ready:
             self._crew.start(one)
-        self._ends.n_over += len(jobs) + len(lost)
-        self._ends.n_left -= len(jobs) + len(lost)
-        if not self._ends.n_left:
+        if self._ends.passed(len(jobs) + len(lost)):
             self._changed.notify_all()
         return lost
 
@@ -280,6 +280,7 @@ class Pool:
         """All is over: the host has all cells, and who has touched them is forgotten."""
         self._forecast.go_on_to_end()
         self._submissions.data.settle(self._memories.forget)
+        self._ends.any_lost = False
 
     def _end(self) -> None:
         """Wait for what has started, and give back threads and devices."""
@@ -291,8 +292,7 @@ class Pool:
             self._settle()
             self._forecast.keep()
         for lane in self._lanes:
-            if isinstance(lane.side, DeviceSide):
-                lane.side.close()
+            lane.side.close()
         self._share.close()
 
 

@@ -55,7 +55,7 @@ class Submissions:
             size = call.nbytes if task.size is None else float(task.size(*args, **kwargs))
         number, may_run = self._n_made, call.may_run
         self._n_made = number + 1
-        return Job(number, task, args, kwargs, touches, owner, may_run, size, waits, call.works)
+        return Job(number, task, args, kwargs, touches, owner, may_run, size, waits, call)
 
     def _looked(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], owner: Owner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from controllers.controller.access import Access
@@ -16,7 +17,6 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel
 from controllers.language.each import Each
 from controllers.memory.tile import Tile
-from controllers.pool.data import Datum
 from controllers.pool.job import Job
 from controllers.pool.launched import KernelLaunch, Launch, Launched
 from controllers.pool.memories import Memories
@@ -42,7 +42,8 @@ class DeviceSide:
         self._launches = Launches(self._commands, rank)
         self._known = KnownLaunches()
         self._polls = device.kind != "cpu"      # the driver, while it waits
-        self._tile = TilesInPlace(self.executor).of if in_place else self._image
+        image = partial(memories.image, memory=self.memory)
+        self._tile = TilesInPlace(self.executor).of if in_place else image
 
     def begin(self, job: Job) -> bool:
         """Enqueue a kernel that was launched on these arrays before, if no cell has to be moved.
@@ -99,13 +100,13 @@ class DeviceSide:
         """The launch of a kernel, with its numbers; if it has to be built already, None else."""
         numbers = numbers_of(job)
         tiles = [self._tile(touch.datum) for touch in job.touches]
-        key, launch = self._known.get(job, tiles, numbers)
+        bound, given, launch = self._known.get(job, tiles, numbers)
         if launch is None:
-            if is_built and not self._known.is_alike(key):
+            if is_built and not bound.launches:     # over other rows, or with other numbers
                 return None
             launch = self._prepared(job, tiles, numbers)
             if self._launches.checked is None:      # which looks at each launch
-                self._known.add(key, launch, job, tiles)
+                self._known.add(bound, given, launch, job)
         launch.tell(numbers)
         return launch
 
@@ -123,9 +124,6 @@ class DeviceSide:
             given[name] = Access(cells, touch.role)
         group = job.variant.group
         return KernelLaunch(self._launches.prepared(body, over_of(job), given, group)[0])
-
-    def _image(self, datum: Datum) -> Tile:
-        return self._memories.image(datum, self.memory)
 
     def close(self) -> None:
         """Nothing is under way any more."""

@@ -50,6 +50,9 @@ class HostSide:
             self._memories.after(job.touches, HOST_MEMORY, job.replicas)
         return found if job.rows is None else None, time.perf_counter() - begin_s
 
+    def close(self) -> None:
+        """It has nothing of its own."""
+
 
 def _function(job: Job) -> Any:
     """What a function returns for the arrays of a job."""

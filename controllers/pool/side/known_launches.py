@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,61 +17,89 @@ import numpy.typing as npt
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.language.each import Each
 from controllers.memory.tile import Tile
-from controllers.pool.data import Datum, Seen
+from controllers.pool.data import Datum
 from controllers.pool.job import Job
 from controllers.pool.launched import Launch
-from controllers.pool.variant import Variant
 from hitmap.strided import Geometry
 
-MOST_KNOWN = 128
-Key: TypeAlias = "tuple[int, tuple[object, ...], object, tuple[object, ...]]"
+MOST_KNOWN = 128    # launches
+# Which variant it is of, and for each array the name, the role, where it is, and its tile.
+Cells: TypeAlias = "tuple[object, ...]"
+Given: TypeAlias = "tuple[object, ...]"     # the rows, and what is told of numbers
+
+
+class Bound:
+    """Launches of a variant that are bound to the same tiles, by what else they are given.
+
+    tiles: their ids, as long as there are all.  variant, seen: kept, as no other ones may have
+    theirs.  forget: called when a tile goes.
+    """
+
+    def __init__(
+        self, cells: Cells, job: Job, tiles: Sequence[Tile], forget: Callable[[Bound], None]
+    ) -> None:
+        self.cells, self.variant = cells, job.variant
+        self.seen = [touch.at for touch in job.touches]
+        self.launches: dict[Given, Launch] = {}
+        self.tiles = *map(id, tiles),
+        self._watched = [weakref.ref(tile, lambda _: forget(self)) for tile in tiles]
 
 
 class KnownLaunches:
     """For one thread; tiles may go in any."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[
-            Key, tuple[Launch, Variant, list[Seen], list[weakref.ref[Tile]]]
-        ] = OrderedDict()
+        self._bound: dict[Cells, Bound] = {}
+        self._newest: OrderedDict[tuple[Bound, Given], None] = OrderedDict()    # launches, last
 
     def get(
         self, job: Job, tiles: Sequence[Tile], numbers: Mapping[str, Any]
-    ) -> tuple[Key, Launch | None]:
-        """What a launch depends on, and that launch, if it was done before.
+    ) -> tuple[Bound, Given, Launch | None]:
+        """What a launch is bound to, and given, and that launch, if it was done before.
 
         tiles: of what the job touches.  Numbers count by their bits, but for functions of items.
+        A job whose call was looked at before knows what it was bound to.
         """
         assert job.way is not None, "a job that was placed"
-        variant = job.way.variant
-        cells: tuple[object, ...] = ()
         told: tuple[object, ...] = ()
+        if numbers and not isinstance(job.way.variant.body, Each):      # which are told them
+            told = tuple((name, type(value), repr(value)) for name, value in numbers.items())
+        bound = None if job.call is None else job.call.bound.get(job.way)
+        if bound is None or bound.tiles != (*map(id, tiles),):
+            bound = self._bound_to(job, tiles)
+        given = job.rows, told
+        launch = bound.launches.get(given)
+        if launch is not None:
+            self._newest.move_to_end((bound, given))
+        return bound, given, launch
+
+    def _bound_to(self, job: Job, tiles: Sequence[Tile]) -> Bound:
+        cells: Cells = (id(job.variant),)
         for touch, tile in zip(job.touches, tiles):
             cells += touch.name, touch.role, id(touch.at), id(tile)
-        if numbers and not isinstance(variant.body, Each):      # which are told them
-            told = tuple((name, type(value), repr(value)) for name, value in numbers.items())
-        made = id(variant), cells, job.rows, told
-        found = self._known.get(made)
-        if found is None:
-            return made, None
-        self._known.move_to_end(made)
-        return made, found[0]
+        found = self._bound.get(cells)
+        return Bound(cells, job, tiles, self._forget) if found is None else found
 
-    def is_alike(self, key: Key) -> bool:
-        """Whether one over other rows, or with other numbers, was done before: it is built."""
-        return any(one[:2] == key[:2] for one in self._known)
-
-    def add(self, key: Key, launch: Launch, job: Job, tiles: Sequence[Tile]) -> None:
+    def add(self, bound: Bound, given: Given, launch: Launch, job: Job) -> None:
         """Remember it until one of its tiles goes, or there are many newer ones."""
-        if len(self._known) >= MOST_KNOWN:
-            self._known.popitem(last=False)
-        known = self._known
+        if len(self._newest) >= MOST_KNOWN:
+            (old, of), _ = self._newest.popitem(last=False)
+            old.launches.pop(of, None)
+            if not old.launches:
+                self._bound.pop(old.cells, None)
+        self._bound[bound.cells] = bound
+        bound.launches[given] = launch
+        self._newest[bound, given] = None
+        if job.call is not None:
+            job.call.bound[job.way] = bound
 
-        def forget(tile: weakref.ref[Tile], key: Key = key) -> None:
-            known.pop(key, None)
-
-        seen = [one.at for one in job.touches]      # kept, as no other one may have its id
-        known[key] = launch, job.variant, seen, [weakref.ref(tile, forget) for tile in tiles]
+    def _forget(self, bound: Bound) -> None:
+        """A tile of it has gone, in whatever thread."""
+        self._bound.pop(bound.cells, None)
+        bound.tiles = ()
+        for given in list(bound.launches):
+            bound.launches.pop(given, None)
+            self._newest.pop((bound, given), None)
 
 
 class TilesInPlace:

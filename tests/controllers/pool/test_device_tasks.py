@@ -111,7 +111,7 @@ def test_launches_are_remembered_with_their_numbers_and_without_their_arrays(
 ) -> None:
     a, b = np.ones(8, np.float32), np.ones(8, np.float32)
     with ct.tasks("cpu", zero_copy=zero_copy) as pool:
-        known = pool._lanes[1].side._known._known   # type: ignore[attr-defined]
+        known = pool._lanes[1].side._known._newest  # type: ignore[attr-defined]
         for value in (0.0, -0.0, 2, np.float32(2), 0.0, -0.0):
             for y in (a, a[2:5], b):
                 pool.submit(put, y, value).result(60)
