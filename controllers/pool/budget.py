@@ -83,12 +83,10 @@ class Budget:
 
     def take_now(self, wanted: Got) -> bool:
         """Just this, to be given back by `give`; False where one would have to wait for it."""
-        cores, lanes = wanted
         with self._lock:
-            if self._turns or self._free < cores or not self._lanes.issuperset(lanes):
+            if self._turns or self._free < wanted.cores or not self._lanes.issuperset(wanted.lanes):
                 return False
-            self._free -= cores
-            self._lanes.difference_update(lanes)
+            self._note(wanted)
             return True
 
     def give(self, got: Got) -> None:

@@ -43,7 +43,7 @@ class Call:
     """What follows from the arrays that a task is given, and from what it does to them.
 
     may_run: in which ways it can be done.  nbytes: of the arrays.  works: what it does in a way.
-    bound: launches with these arrays, by who has bound them.
+    bound: to which tiles launches in a way are bound (`KnownLaunches`).
     """
 
     __slots__ = ("shown", "may_run", "nbytes", "works", "bound")
@@ -53,7 +53,7 @@ class Call:
         self.may_run = may_run
         self.nbytes = float(sum(touch.view.nbytes for touch in touches))
         self.works: dict[Way, Work | None] = {}
-        self.bound: dict[object, Any] = {}  # of controllers.pool.side.known_launches
+        self.bound: dict[Way, Any] = {}     # of `KnownLaunches`, which knows of jobs
 
     def touches(self, arrays: Sequence[Array]) -> list[Touch] | None:
         """The touches of arrays, in their order; None if one cannot be written any more."""

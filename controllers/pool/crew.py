@@ -72,7 +72,7 @@ class Crew:
         """
         if len(ways) != 1:
             return False
-        (way,), lane = ways, ways[0].lane
+        way, lane = ways[0], ways[0].lane
         if not lane.bells or lane.device is None or lane.ready or lane.running:
             return False
         taken = self._share.take_now(way)

@@ -31,8 +31,8 @@ Given: TypeAlias = "tuple[object, ...]"     # the rows, and what is told of numb
 class Bound:
     """Launches of a variant that are bound to the same tiles, by what else they are given.
 
-    tiles: their ids, as long as there are all.  variant, seen: kept, as no other ones may have
-    theirs.  forget: called when a tile goes.
+    tiles: their ids, which count while there are launches.  variant, seen: kept, as no other ones
+    may have their ids.  forget: called when a tile goes; it takes all launches.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Bound:
         self.cells, self.variant = cells, job.variant
         self.seen = [touch.at for touch in job.touches]
         self.launches: dict[Given, Launch] = {}
-        self.tiles = *map(id, tiles),
+        self.tiles = tuple(map(id, tiles))
         self._watched = [weakref.ref(tile, lambda _: forget(self)) for tile in tiles]
 
 
@@ -50,7 +50,7 @@ class KnownLaunches:
 
     def __init__(self) -> None:
         self._bound: dict[Cells, Bound] = {}
-        self._newest: OrderedDict[tuple[Bound, Given], None] = OrderedDict()    # launches, last
+        self._newest: OrderedDict[tuple[Bound, Given], None] = OrderedDict()    # the newest last
 
     def get(
         self, job: Job, tiles: Sequence[Tile], numbers: Mapping[str, Any]
@@ -65,7 +65,7 @@ class KnownLaunches:
         if numbers and not isinstance(job.way.variant.body, Each):      # which are told them
             told = tuple((name, type(value), repr(value)) for name, value in numbers.items())
         bound = None if job.call is None else job.call.bound.get(job.way)
-        if bound is None or bound.tiles != (*map(id, tiles),):
+        if bound is None or not bound.launches or bound.tiles != tuple(map(id, tiles)):
             bound = self._bound_to(job, tiles)
         given = job.rows, told
         launch = bound.launches.get(given)
@@ -96,7 +96,6 @@ class KnownLaunches:
     def _forget(self, bound: Bound) -> None:
         """A tile of it has gone, in whatever thread."""
         self._bound.pop(bound.cells, None)
-        bound.tiles = ()
         for given in list(bound.launches):
             bound.launches.pop(given, None)
             self._newest.pop((bound, given), None)
