@@ -248,9 +248,9 @@ def test_of_a_task_that_was_submitted_before_few_functions_are_called(
         watched.idle()
         if watched.threads[-1] is threading.main_thread():
             counts.append((in_submit.index("noted"), len(in_submit), len(in_thread)))
-    # now and then estimates are made, and what is known is tidied
+    # now and then estimates are made, and what is known is tidied; a busy machine adds a wait
     to_enqueue, all_of_submit, to_end = map(min, zip(*counts))
     own_memory = pool._memories.any
     assert to_enqueue <= (29 if own_memory else 25)
-    assert all_of_submit <= (85 if own_memory else 60)
-    assert to_end <= (48 if own_memory else 39)
+    assert all_of_submit <= (89 if own_memory else 61)
+    assert to_end <= (51 if own_memory else 42)
