@@ -2,6 +2,7 @@
 """The threads of a pool: those of a lane do its jobs, and late ones of others."""
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,13 +12,14 @@ from queue import Empty, SimpleQueue
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
-from controllers.pool.pieces import LEAST_TAKEN_S
 from controllers.pool.share import Share
+from controllers.pool.stealing import stolen
 from controllers.pool.way import Way
 
 REST_S = 0.005  # of a thread without work, until it looks whether others want what is leased
 MOST_BESIDE = 0.6       # of what is left, that is started while another piece is done
 LOOK_S = 0.02   # most between two looks, also at jobs that wait elsewhere
+POLLED_S = 2.5e-4       # of who waits for a kernel that is over soon, until a thread is to end it
 
 
 class Crew:
@@ -67,13 +69,13 @@ class Crew:
     def begin(self, job: Job, ways: Sequence[Way]) -> bool:
         """Start a kernel where nothing has to be waited for, and nobody to be asked; if it was.
 
-        There is one way, its device has nothing to do, and a thread of the lane has to `attend`.
+        There is one way, its device has nothing to do, and who calls this calls `attend` after it.
         Of a job in pieces one is started, and the others are left to threads, if there are some.
         """
         if len(ways) != 1:
             return False
         way, lane = ways[0], ways[0].lane
-        if not lane.bells or lane.device is None or lane.ready or lane.running:
+        if lane.device is None or lane.ready or lane.running or self._ended:
             return False
         taken = self._share.take_now(way)
         if taken is None:
@@ -99,8 +101,36 @@ class Crew:
 
     def attend(self, lane: Lane) -> None:
         """A thread of the lane is woken for what has begun there, if anything has, to end it."""
-        if lane.begun is not None:
-            lane.ring()
+        if lane.begun is not None and not lane.ring():
+            self._start(lane)
+
+    def end_soon(self, job: Job) -> None:
+        """For who waits for `job`, without the lock: end it, if it has begun and is over soon.
+
+        A change of threads, with all that the other one finds in the caches of another core, takes
+        longer than such a kernel.
+        """
+        launched = job.launched
+        if launched is None or job.seconds > POLLED_S or not launched.ends_within(POLLED_S):
+            return
+        assert job.way is not None, "a job that has begun"
+        lane = job.way.lane
+        with self._lock:
+            if lane.begun is not job:   # a thread has it
+                return
+            lane.begun = None
+        try:
+            self._do(job)
+        finally:
+            self._did(job, lane, math.inf)
+            with self._lock:
+                if lane.ready:
+                    lane.ring()
+                else:
+                    self._leave_cores(lane)
+        why = None if job.lost is None else job.lost.__cause__
+        if isinstance(why, KeyboardInterrupt):  # it was meant for who waits
+            raise why
 
     def soon(self, piece: Job, lane: Lane) -> Callable[[], None] | None:
         """For the thread that does a piece on a device: what to call before that is over."""
@@ -152,9 +182,10 @@ class Crew:
 
     def _start(self, lane: Lane) -> bool:
         """One more thread of a lane, unless it has all."""
-        name = f"tasks of {lane.name}"
-        if sum(thread.name == name for thread in self._threads) == lane.n_threads:
+        if lane.n_started == lane.n_threads:
             return False
+        lane.n_started += 1
+        name = f"tasks of {lane.name}"
         thread = threading.Thread(target=self._serve, args=(lane,), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -176,16 +207,13 @@ class Crew:
                         look_s = rest_s
             if job is not None:
                 self._do(job)
-                now_s = time.perf_counter()
-                with self._lock:
-                    since_s = min(since_s, lane.running.pop(job))
-                    if job.took_s:      # it has not failed
-                        lane.overheads.append(max(0.0, now_s - since_s - job.took_s))
-                rested, rest_s, since_s = False, REST_S, now_s
+                since_s = self._did(job, lane, since_s)
+                rested, rest_s = False, REST_S
                 del job     # and what it holds, before the next one comes
                 continue
             try:
                 bell.get(timeout=look_s)
+                rested, rest_s = False, REST_S      # who has rung may have left a lease idle
             except Empty:
                 if not rested:
                     rested = self._share.rest(rest_s == LOOK_S and not self._is_busy())
@@ -195,15 +223,26 @@ class Crew:
                         lane.bells.remove(bell)
                     else:
                         bell.get()      # somebody has rung just now
+                        rested, rest_s = False, REST_S
             since_s = time.perf_counter()
 
-    def _has_room(self, lane: Lane) -> bool:
-        """Whether a job more of a lane may start: of the host, beside devices that need its cores.
+    def _did(self, job: Job, lane: Lane, since_s: float) -> float:
+        """A job is over that a thread had since then, or since it was begun: now, in seconds."""
+        now_s = time.perf_counter()
+        with self._lock:
+            since_s = min(since_s, lane.running.pop(job))
+            if job.took_s:      # it has not failed
+                lane.overheads.append(max(0.0, now_s - since_s - job.took_s))
+        return now_s
 
-        Else functions would get in between the kernels of a device, which then do not end together.
+    def _has_room(self, lane: Lane) -> bool:
+        """Whether a thread of a lane may start a job, or end what has begun.
+
+        On a device one at a time.  Of the host beside devices that need its cores: else functions
+        would get in between the kernels of a device, which then do not end together.
         """
         if lane.device is not None:
-            return True
+            return lane.begun is not None or not lane.running
         taken = sum(other.cores for other in self._lanes if other.ready or other.running)
         return len(lane.running) < max(1, lane.n_threads - taken)
 
@@ -242,55 +281,6 @@ class Crew:
         lane.running[job] = time.perf_counter()
 
     def _stolen(self, lane: Lane) -> Job | None:
-        for victim in self._lanes:
-            if victim is lane or not victim.ready:
-                continue
-            last: Job = victim.last
-            way = next((one for one in last.may_run if one.lane is lane), None)
-            if way is None or way.among:
-                continue
-            job = self._sooner(last, way, victim)
-            if job is not None:
-                victim.take(job)
-                job.way = way
-                self.n_stolen += 1
-                return job
-        return None
-
-    def _sooner(self, job: Job, way: Way, victim: Lane) -> Job | None:
-        """`job`, the last one of `victim`, or rows of it, if that is done sooner that way."""
-        lane = way.lane
-        estimate = self._forecast.seconds(way, job, job.cores)
-        here_s = estimate.most_s + self._forecast.transfer_s(job, lane)
-        if job.pieces is None:
-            after_s = job.seconds * (1 - 1 / victim.n_threads)
-            return job if here_s < _wait_s(victim) + after_s else None
-        # of so many rows both lanes are done with theirs at the same time
-        assert job.rows is not None, "a part of a task"
-        row_s, n_idle = here_s / (job.rows[1] - job.rows[0]), lane.n_threads - len(lane.running)
-        n_rows = _left_s(victim) / (row_s + n_idle * job.pieces.row_s / victim.n_threads)
-        if n_rows * row_s < LEAST_TAKEN_S:
-            return None
-        found: Job | None = job.pieces.last(n_rows, row_s)
-        return found
-
-
-def _wait_s(lane: Lane) -> float:
-    """Until a lane is done; what takes longer than foreseen takes twice that."""
-    now_s = time.perf_counter()
-    waits_s: float = sum(one[2].left_s for one in lane.ready)
-    for one, since_s in lane.running.items():
-        gone_s = now_s - since_s
-        waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
-    return waits_s / lane.n_threads
-
-
-def _left_s(lane: Lane) -> float:
-    """Until a lane is done, as fast as it is with what it does now, which is about to end."""
-    now_s, left_s, slower = time.perf_counter(), 0.0, 1.0
-    for one, since_s in lane.running.items():
-        gone_s = now_s - since_s
-        left_s += max(0.0, one.seconds - gone_s)
-        slower = max(slower, gone_s / one.seconds if one.seconds else 1.0)
-    ready_s: float = sum(one[2].left_s for one in lane.ready)
-    return (left_s + slower * ready_s) / lane.n_threads
+        job = stolen(lane, self._lanes, self._forecast)
+        self.n_stolen += job is not None
+        return job

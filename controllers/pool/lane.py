@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,10 +50,11 @@ class Lane:
     """Ready jobs, the most urgent one first; for who holds the pool's lock.
 
     device: None of the host.  cores: of the host that each of its kernels takes.  n_threads: jobs
-    that are done at once.  memory: where its jobs compute.  unit: what the arbiter calls its
-    device; "" where that is made of cores.  begun: what was started by who submitted it, for a
-    thread to end, or by that thread while it waits.  ended: when its last job did, in ns.  bells:
-    of threads with nothing to do.  overheads: of the newest jobs, in s.
+    that are done at once; n_started: threads that there are for them.  memory: where its jobs
+    compute.  unit: what the arbiter calls its device; "" where that is made of cores.  begun: what
+    was started by who submitted it, for a thread to end, or who waits for it, or by that thread
+    while it waits.  ended: when its last job did, in ns.  bells: of threads with nothing to do.
+    overheads: of the newest jobs, in s.
     """
 
     number: int
@@ -60,6 +62,7 @@ class Lane:
     device: Device | None
     side: Side
     n_threads: int = 1
+    n_started: int = 0
     cores: int = 0
     memory: int = HOST_MEMORY
     unit: str = ""
@@ -119,3 +122,22 @@ class Lane:
             self.bells.pop().put(True)
             return True
         return False
+
+    def wait_s(self) -> float:
+        """Until it is done; what takes longer than foreseen takes twice that."""
+        now_s = time.perf_counter()
+        waits_s: float = sum(one[2].left_s for one in self.ready)
+        for one, since_s in self.running.items():
+            gone_s = now_s - since_s
+            waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
+        return waits_s / self.n_threads
+
+    def left_s(self) -> float:
+        """Until it is done, as fast as it is with what it does now, which is about to end."""
+        now_s, left_s, slower = time.perf_counter(), 0.0, 1.0
+        for one, since_s in self.running.items():
+            gone_s = now_s - since_s
+            left_s += max(0.0, one.seconds - gone_s)
+            slower = max(slower, gone_s / one.seconds if one.seconds else 1.0)
+        ready_s: float = sum(one[2].left_s for one in self.ready)
+        return (left_s + slower * ready_s) / self.n_threads

@@ -57,6 +57,14 @@ class Launched:
         except Exception as error:
             self._error = error
 
+    def ends_within(self, most_s: float) -> bool:
+        """Look again and again whether it has ended, or failed, for so many seconds."""
+        until_s = time.perf_counter() + most_s
+        while self._event is not None and self._event.command_execution_status > COMPLETE:
+            if time.perf_counter() >= until_s:
+                return False
+        return True
+
     def wait(self, foreseen_s: float, *, naps: bool, soon: Callable[[], None] | None) -> float:
         """Block until it has ended: its seconds.
 

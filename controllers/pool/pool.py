@@ -66,12 +66,11 @@ class Pool:
     def submit(self, task: Task | Body | Composite, /, *args: Any, **kwargs: Any) -> TaskFuture:
         """Have `task` done with these arguments, after all that it has to follow; at once back.
 
-        task: made by `ct.task`, `ct.hybrid` ..., or a function, for one core.
-        Arrays are read, unless the task says otherwise, or the call: `ct.writing(array)`,
-        `ct.updating(array)`.  Until `wait`, or the result of what writes it, an array is looked at
-        and changed by tasks alone.  A future among the arguments stands for its result.  Others
-        are given as they are.  TypeError for arguments that the task does not take, ValueError
-        where no variant can be done here, or an array cannot be written or ordered.
+        task: made by `ct.task`, `ct.hybrid` ..., or a function, for one core.  Arrays are read,
+        unless the task says otherwise, or the call: `ct.writing(array)`, `ct.updating(array)`.
+        Until `wait`, or the result of what writes it, tasks alone look at an array and change it.
+        A future stands for its result.  TypeError for arguments that the task does not take,
+        ValueError where no variant can be done here, or an array cannot be written or ordered.
         """
         with self._lock:
             if self._closed:
@@ -208,6 +207,7 @@ class Pool:
 
     def wait_for(self, future: TaskFuture) -> None:
         """Of a future: somebody is going to wait for it."""
+        self._crew.end_soon(future.job)
         learn_meanwhile(self._forecast, self._lock, lambda s: bool(wait([future], s).done))
 
     def note_end(self, job: Job) -> None:

@@ -14,10 +14,10 @@ from mpi_jobs import HANGS_S
 import controllers as ct
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.task_key import Case
-from controllers.pool.crew import Crew
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
 from controllers.pool.pieces import LEAST_S, LEAST_TAKEN_S, Pieces
+from controllers.pool.stealing import stolen
 from controllers.pool.task import Task
 from controllers.pool.way import Way
 
@@ -181,10 +181,10 @@ def test_who_has_nothing_to_do_takes_short_pieces_too(is_long: bool) -> None:
         seconds=lambda way, job, cores: Estimate.about(N_ROWS * row_s, 0.0, "history"),
         transfer_s=lambda job, lane: 0.0,
     )  # fmt: skip
-    crew = Crew([late, early], threading.Lock(), forecast, None, None)  # type: ignore[arg-type]
+    whole.may_run = [SimpleNamespace(lane=early, among=())]     # type: ignore[list-item]
     late.push(whole)
     late.take(whole.pieces.first())     # of 90 rows that are left both do half
-    piece = crew._sooner(whole, SimpleNamespace(lane=early), late)  # type: ignore[arg-type]
+    piece = stolen(early, [late, early], forecast)  # type: ignore[arg-type]
     assert (piece is not None) == is_long
     if is_long:
         assert rows_of(piece) == (600, 640)
