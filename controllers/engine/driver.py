@@ -77,8 +77,8 @@ class Engine(Installation):
     def clear(self) -> None:
         """All cells of all buffers become 0, before any is set; steps count from 0."""
         for key, tile in self.tiles.items():
-            if tile.part is None:       # files are made of zeros
-                self.executors[key.place].clear(tile)
+            if tile.part is None:       # files are made of zeros, as is room that nobody has used
+                self.executors[key.place].clear(tile, self.plan.without_room(key))
         self.loaded()
 
     def run(

@@ -171,10 +171,10 @@ class OpenedDevice:
         self.ledger.hold(host, host.nbytes, "constants")
         return self._in_place(host), host
 
-    def clear(self, tile: Tile) -> None:
-        """All of `tile` becomes 0, halo and padding too; no kernel may be using it."""
+    def clear(self, tile: Tile, used: Shape | None = None) -> None:
+        """All of `tile` becomes 0, with padding; `used` may not be 0 so far; no kernel uses it."""
         if tile.host is not None:
-            tile.host[...] = 0
+            (tile.host if used is None else tile.view(used))[...] = 0
             return
         assert tile.buffer is not None
         self._clearing.run(tile.buffer, tile.nbytes)

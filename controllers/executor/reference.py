@@ -132,7 +132,7 @@ class ReferenceExecutor:
         """None, as for launches."""
         return 0
 
-    def clear(self, tile: Tile) -> None:
+    def clear(self, tile: Tile, used: Shape | None = None) -> None:
         """All of `tile` becomes 0."""
         assert tile.host is not None, "tiles of the reference are in host memory"
         tile.host[...] = 0

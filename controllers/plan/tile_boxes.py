@@ -94,12 +94,22 @@ class TileBoxes(Halos):
             for place, owned in enumerate(other.layout.owned) if not owned.empty
         )
 
-    def _allocated(self, field: str, place: int) -> Shape:
-        """The cells of a tile, before fields are made alike."""
+    def without_room(self, key: TileKey) -> Shape | None:
+        """The cells of a tile that has room, without that; None of one that has none."""
+        return self._needed(key.field, key.place) if self.room else None
+
+    def _needed(self, field: str, place: int) -> Shape:
+        """The cells of a tile that has no room, before fields are made alike."""
         owned, full = self.owned(field, place), self.full(field, place)
         if owned.empty:
             return full
         low, high = zip(*self.halo_capacity)
-        full = full.hull(owned.grow(low, high))
+        return full.hull(owned.grow(low, high))
+
+    def _allocated(self, field: str, place: int) -> Shape:
+        """The same with room."""
+        needed = self._needed(field, place)
+        if self.owned(field, place).empty:
+            return needed
         more = (self.room, *(0,) * (self.program.n_axes - 1))
-        return full.hull(full.grow(more, more) & self.layout_of(field).domain)
+        return needed.hull(needed.grow(more, more) & self.layout_of(field).domain)

@@ -15,6 +15,7 @@ from timed_devices import timed_devices, without_timed_devices
 
 from controllers import Computation, Stencil, reference_run
 from controllers.kernel.crash import labelled
+from controllers.memory import tile
 from controllers.placement import relocation
 from controllers.run import bound
 from hitmap import SerialCommunicator
@@ -74,6 +75,20 @@ def test_only_what_is_balanced_has_room_and_only_where_it_fits() -> None:
             run.redistribute(weights=[66, 62])
             run.run(5)
             assert np.array_equal(run.gather(), reference_run(MEAN, FIELD, 5, (False,) * 2))
+
+
+def test_the_host_has_no_memory_for_room_until_cuts_move_there(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tile.aligned
+    monkeypatch.setattr(tile, "aligned", lambda *how: np.full_like(made(*how), 7))
+    with mean(["cpu/1,1"]) as run:
+        for key, one in run._engine.tiles.items():
+            assert one.host is not None
+            rows = one.view(one.geometry.box)
+            room = [bool((row == 7).all()) for row in rows]
+            assert sum(room) == 32 and (rows == 7).sum() == 32 * rows.shape[1]
+            assert room == sorted(room, reverse=key.place == 1), "on the side of the other place"
 
 
 def test_cuts_that_come_back_are_as_good_as_before() -> None:
