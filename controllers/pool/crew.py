@@ -108,13 +108,16 @@ class Crew:
         """For who waits for `job`, without the lock: end it, if it has begun and is over soon.
 
         A change of threads, with all that the other one finds in the caches of another core, takes
-        longer than such a kernel.
+        longer than such a kernel.  But who looks, and submits the next one, keeps the interpreter's
+        lock, which threads of other lanes may want.
         """
         launched = job.launched
-        if launched is None or job.seconds > POLLED_S or not launched.ends_within(POLLED_S):
+        if launched is None or job.seconds > POLLED_S:
             return
         assert job.way is not None, "a job that has begun"
         lane = job.way.lane
+        if self._is_busy(but=lane) or not launched.ends_within(POLLED_S):
+            return
         with self._lock:
             if lane.begun is not job:   # a thread has it
                 return
@@ -254,8 +257,8 @@ class Crew:
                 if not other.ring() and not self._start(other):
                     break
 
-    def _is_busy(self) -> bool:
-        return any(lane.ready or lane.running for lane in self._lanes)
+    def _is_busy(self, but: Lane | None = None) -> bool:
+        return any(lane.ready or lane.running for lane in self._lanes if lane is not but)
 
     def _next(self, lane: Lane) -> Job | None:
         job: Job | None

@@ -108,6 +108,20 @@ def test_it_is_left_to_a_thread_if_it_takes_longer_or_is_to_take_longer(
     assert asked == [HANGS_S] and not was_done
 
 
+def test_it_is_left_to_a_thread_where_other_threads_have_something_to_do(
+    pool: Pool, y: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, free = Waits(pool, monkeypatch), threading.Event()
+    future = waits.begun(y)
+    function = pool.submit(lambda x: free.wait(HANGS_S), np.zeros(3))
+    pool._crew.end_soon(future.job)
+    was_done = future.done()
+    free.set()
+    assert function.exception(HANGS_S) is None and not was_done
+    waits.woken()
+    assert future.exception(HANGS_S) is None
+
+
 def test_one_looks_again_and_again_until_it_has_ended_but_not_for_ever() -> None:
     class Counted:
         command_execution_status = UNDER_WAY
