@@ -172,12 +172,11 @@ class OpenedDevice:
         return self._in_place(host), host
 
     def clear(self, tile: Tile, used: Shape | None = None) -> None:
-        """All of `tile` becomes 0, with padding; `used` may not be 0 so far; no kernel uses it."""
+        """All of `tile`, halo and padding too, or in host memory all that is `used`, becomes 0."""
         if tile.host is not None:
-            (tile.host if used is None else tile.view(used))[...] = 0
-            return
-        assert tile.buffer is not None
-        self._clearing.run(tile.buffer, tile.nbytes)
+            tile.clear_host(used)
+        elif tile.buffer is not None:
+            self._clearing.run(tile.buffer, tile.nbytes)
 
     def download_command(
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]

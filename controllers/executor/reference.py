@@ -133,9 +133,8 @@ class ReferenceExecutor:
         return 0
 
     def clear(self, tile: Tile, used: Shape | None = None) -> None:
-        """All of `tile` becomes 0."""
-        assert tile.host is not None, "tiles of the reference are in host memory"
-        tile.host[...] = 0
+        """All of `tile` becomes 0; all cells but `used` are, if that is given."""
+        tile.clear_host(used)
 
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
         """`values` become the cells `cells` of `tile`."""

@@ -75,6 +75,14 @@ class Tile:
         assert self.host is not None, "an internal tile has no host image"
         return self.strided(cells).view(self.host)
 
+    def clear_host(self, used: Shape | None) -> None:
+        """What the host has of it becomes 0; just the cells `used`, if all others are 0 already.
+
+        So memory of a new tile that nobody has touched stays untouched.
+        """
+        assert self.host is not None, "an internal tile has no host image"
+        (self.host if used is None else self.view(used))[...] = 0
+
 
 @dataclass(frozen=True)
 class TileView:

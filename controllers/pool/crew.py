@@ -216,17 +216,19 @@ class Crew:
                 continue
             try:
                 bell.get(timeout=look_s)
-                rested, rest_s = False, REST_S      # who has rung may have left a lease idle
+                is_rung = True
             except Empty:
                 if not rested:
                     rested = self._share.rest(rest_s == LOOK_S and not self._is_busy())
                     rest_s = min(2 * rest_s, LOOK_S)
                 with self._lock:
-                    if bell in lane.bells:
-                        lane.bells.remove(bell)
+                    is_rung = bell not in lane.bells    # just now
+                    if is_rung:
+                        bell.get()
                     else:
-                        bell.get()      # somebody has rung just now
-                        rested, rest_s = False, REST_S
+                        lane.bells.remove(bell)
+            if is_rung:     # by somebody who may end what it is for, and leave a lease idle
+                rested, rest_s = False, REST_S
             since_s = time.perf_counter()
 
     def _did(self, job: Job, lane: Lane, since_s: float) -> float:

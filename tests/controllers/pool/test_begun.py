@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from idle_lanes import more, wait_until_idle
 from mpi_jobs import HANGS_S
 
 import controllers as ct
@@ -22,11 +22,6 @@ from controllers.controller.commands import Commands
 from controllers.pool import crew
 from controllers.pool.pool import Pool
 from controllers.pool.side import known_launches
-
-more = ct.Task("more", ("y", "by"), roles={"y": "updating"})
-more.variant(ct.Kernel.of("more", """
-    __kernel void more(__global float *y, TILE(y), BOX, const float by)
-    { CELL; HERE(y) += by; }""", roles={"y": "updating"}))
 
 adds = ct.Task("adds", ("x", "y"), roles={"y": "updating"})
 adds.variant(ct.Kernel.of("adds", """
@@ -57,11 +52,7 @@ class Watched:
         patch.setattr(Commands, "issue", noted)
 
     def idle(self) -> None:
-        """The device's thread has nothing to do, and the lease of its cores lies idle."""
-        until_s = time.monotonic() + HANGS_S
-        while not self.lane.bells:
-            assert time.monotonic() < until_s
-            time.sleep(1e-3)
+        wait_until_idle(self.lane)
 
 
 @pytest.fixture(params=[True, False])

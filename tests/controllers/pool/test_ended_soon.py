@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from idle_lanes import more, wait_until_idle
 from mpi_jobs import HANGS_S
 
 import controllers as ct
@@ -19,11 +20,6 @@ from controllers.pool import crew
 from controllers.pool.job import Job, TaskFuture
 from controllers.pool.launched import Launched
 from controllers.pool.pool import Pool
-
-more = ct.Task("more", ("y", "by"), roles={"y": "updating"})
-more.variant(ct.Kernel.of("more", """
-    __kernel void more(__global float *y, TILE(y), BOX, const float by)
-    { CELL; HERE(y) += by; }""", roles={"y": "updating"}))
 
 
 class Waits:
@@ -44,10 +40,7 @@ class Waits:
 
     def begun(self, y: Any, by: float = 1) -> TaskFuture:
         """The future of a kernel that was enqueued just now."""
-        until_s = time.monotonic() + HANGS_S
-        while not self.lane.bells:
-            assert time.monotonic() < until_s
-            time.sleep(1e-3)
+        wait_until_idle(self.lane)
         future = self.pool.submit(more, y, by)
         assert self.lane.begun is future.job and not future.done()
         return future
