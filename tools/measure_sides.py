@@ -18,7 +18,8 @@ On cores NumPy computes all rows that it is given at once; --by-row: one after a
 ten functions each, between which all threads want the interpreter's lock.
 --pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
 machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
---pieces: of the tasks of each ratio the pieces, as they ended: rows, ms, and those foreseen.
+--pieces: of the tasks of each ratio the pieces, as they ended: from when to when after its
+submission, rows, ms, and those foreseen.
 """
 from __future__ import annotations
 
@@ -65,6 +66,7 @@ class Work:
         self.slow = {1: 1.0, 2: 1.0}        # how many times as slow a side is just now
         self.row_s = {1: 0.0, 2: 0.0}       # for which sides wait
         self.pieces = list[str]()           # of tasks of both sides, if they are noted
+        self.submitted_s = 0.0              # the last task, by the clock of pieces
         self.begun_s = 0.0                  # after its submission, by all sides
         self.again = 1                      # what the second device does over, to be slowed
         kinds = [lane.device.kind for lane in pool._lanes[1:] if lane.device is not None]
@@ -165,7 +167,7 @@ class Work:
         """Seconds."""
         x, starts = self._cells(task), dict[str, int]()
         pool._ends.newest.clear()
-        begin_s = time.perf_counter()
+        self.submitted_s = begin_s = time.perf_counter()
         error = pool.submit(task, x, 1, again, on_host, 0).exception()
         assert error is None, error
         took_s = time.perf_counter() - begin_s
@@ -182,21 +184,22 @@ class Work:
                 pool._share.rest()
 
 
-def note_pieces(pool: Pool, pieces: list[str]) -> None:
-    """Have the pool tell of each piece that ends."""
-    add = pool._ends.add
+def note_pieces(work: Work) -> None:
+    """Have the pool of both sides tell of each piece that ends."""
+    add = work.pool._ends.add
 
     def noted(job: Any, error: Any, seconds: float, when: tuple[int, int]) -> Any:
         if job.rows is not None:
             low, high = job.rows
-            pieces.append(
-                f"  {job.where}: rows {low} to {high} in {1e3 * seconds:.2f} ms, "
-                f"{1e3 * seconds / (high - low):.4f} each (foreseen {1e3 * job.seconds:.2f}, "
-                f"to move cells {1e3 * job.moved_s:.2f})"
+            begin_ms, end_ms = (ns / 1e6 - 1e3 * work.submitted_s for ns in when)
+            work.pieces.append(
+                f"  {job.where}: {begin_ms:.2f} to {end_ms:.2f} ms, rows {low} to {high} "
+                f"in {1e3 * seconds:.2f} ms, {1e3 * seconds / (high - low):.4f} each "
+                f"(foreseen {1e3 * job.seconds:.2f}, to move cells {1e3 * job.moved_s:.2f})"
             )
         return add(job, error, seconds, when)
 
-    pool._ends.add = noted      # type: ignore[method-assign]
+    work.pool._ends.add = noted     # type: ignore[method-assign]
 
 
 def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
@@ -273,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cores = beside if left < n_cores else pool
             work = Work(given, pool, None if len(pool._lanes) > 2 else cores)
             if given.pieces:
-                note_pieces(pool, work.pieces)
+                note_pieces(work)
             for ratio in given.ratios:
                 found[f"1:{ratio:g}"] = numbers = of_ratio(given, work, ratio)
                 listed = ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
