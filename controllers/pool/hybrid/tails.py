@@ -40,7 +40,7 @@ def parts_of(
     if known is not None:
         # where one side is as much slower than foreseen as the other one is faster
         tail = min(MOST_TAIL, 2 * max(unsure, known.most_s / known.seconds - 1))
-        tail = tail // LEAST_TAIL * LEAST_TAIL      # so that the same rows come again
+        tail = round(tail / LEAST_TAIL) * LEAST_TAIL      # so that the same rows come again
         least = LEAST_S * max(1.0, n_jobs / 4)
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
