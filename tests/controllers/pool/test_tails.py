@@ -130,6 +130,15 @@ def test_who_is_early_does_the_small_parts_of_who_is_late() -> None:
     assert (y == 1).all()
 
 
+@pytest.mark.parametrize("unsure", [0.0, 0.03, 0.04, 0.09, 0.1])
+@pytest.mark.parametrize("whose", ["its own", "another side's"])
+def test_a_tail_is_the_nearest_number_of_eighths(unsure: float, whose: str) -> None:
+    """A sixteenth that nobody may take costs more than the pieces of an eighth."""
+    own, others = (unsure, 0.0) if whose == "its own" else (0.0, unsure)
+    first = parts_of(64, 1, Estimate.about(0.1, own, "history"), others)[0]
+    assert first == (0, {0.0: 64, 0.03: 64, 0.04: 56, 0.09: 56, 0.1: 48}[unsure])
+
+
 @pytest.mark.parametrize("n_rows", [47, 67, 512])
 def test_of_many_workers_nobody_has_twice_the_larger_pieces(n_rows: int) -> None:
     known = Estimate.about(0.2, 0.4, "history")
