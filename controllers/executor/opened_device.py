@@ -175,7 +175,8 @@ class OpenedDevice:
         """All of `tile`, halo and padding too, or in host memory all that is `used`, becomes 0."""
         if tile.host is not None:
             tile.clear_host(used)
-        elif tile.buffer is not None:
+        else:
+            assert tile.buffer is not None, "a tile has memory"
             self._clearing.run(tile.buffer, tile.nbytes)
 
     def download_command(
