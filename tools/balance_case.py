@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,12 +17,18 @@ from unittest.mock import patch
 import numpy as np
 
 import controllers
+from controllers.device.event import Profile
+from controllers.engine import Engine, Progress, RunLog, Runner, Several, samples
 from controllers.estimates.estimates import VARIABLE
-from controllers.plan import exchange
+from controllers.plan import Operation, exchange
 from controllers.report.report import Report
+from controllers.report.timings import Timings
+from controllers.report.trace import Trace
+from hitmap.comm import Communicator
 
 TURNS = 25          # in which two runs are compared
 MADE = 5            # how often each is made
+LAUNCHES = 16       # from one pair that is looked at to the next one, of a run that is measured
 
 
 @contextmanager
@@ -68,16 +74,62 @@ def moves(run: controllers.Computation) -> int:
     return 0 if balance is None else balance.moves
 
 
+class Spans:
+    """A log of runs: how long each place needs, from its first launch to the end of its last."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[int, float] = {}
+        self._engine: Engine | None = None
+        self._launches: dict[int, list[Profile]] = {}
+
+    @contextmanager
+    def of_runs(self) -> Iterator[None]:
+        """In here all runs of this process are logged."""
+        usual = Timings.run
+
+        def logged(
+            timings: Timings, engine: Engine, n_steps: int, comm: Communicator,
+            progress: Progress | None = None, trace: Trace | None = None,
+            log: RunLog | None = None, **rest: Any,
+        ) -> None:  # fmt: skip
+            self._engine = engine
+            logs = Several([one for one in (log, self) if one is not None])
+            usual(timings, engine, n_steps, comm, progress, trace, logs, **rest)
+            for place, launches in self._launches.items():
+                span_ns = max(one.end for one in launches) - min(one.start for one in launches)
+                self.seconds[place] = self.seconds.get(place, 0.0) + span_ns * 1e-9
+            self._launches = {}
+
+        with patch.object(Timings, "run", logged):
+            yield
+
+    def steps(self, first: int, last: int) -> tuple[int, int]:
+        """Those in which places begin and end."""
+        return first, last
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        assert self._engine is not None, "a run"
+        if operation.number in self._engine.ends.launches:
+            self._launches.setdefault(operation.place, []).append(profile)
+
+    def within(self, engine: Runner, step: int) -> Spans:
+        """Parts of steps have none."""
+        raise AssertionError("a star has no parts that are repeated")
+
+
 @dataclass(frozen=True)
 class Piece:
-    """Cells per second, by the clock; and the summed speeds of the kernels while they run."""
+    """Cells per second, by the clock; and summed: as each place needs by itself, and its kernels.
+    """
 
     rate: float
-    summed: float
+    own: float
+    kernels: float
 
     def between(self, other: Piece) -> Piece:
         """What there was between two of them, if it changed evenly."""
-        return Piece((self.rate + other.rate) / 2, (self.summed + other.summed) / 2)
+        mine, its = astuple(self), astuple(other)
+        return Piece(*((one + another) / 2 for one, another in zip(mine, its)))
 
 
 @dataclass
@@ -147,13 +199,17 @@ class Case:
 
     def piece(self, run: controllers.Computation) -> Piece:
         """Of a part of the steps."""
-        count = max(1, self.options.steps // self.options.pieces)
+        count, spans = max(1, self.options.steps // self.options.pieces), Spans()
         before = [place.compute_s for place in run.report().places]
-        seconds = seconds_of(run, count)
+        with spans.of_runs(), patch.object(samples, "DISTANCE", LAUNCHES):
+            seconds = seconds_of(run, count)
         places = run.report().places
-        busy = [now.compute_s - was for now, was in zip(places, before, strict=True)]
-        at_best = sum(place.cells / s for place, s in zip(places, busy, strict=True))
-        return Piece(self.field.size * count / seconds, at_best * count)
+        of_kernels = [now.compute_s - was for now, was in zip(places, before, strict=True)]
+        own, kernels = (
+            sum(place.cells * count / s for place, s in zip(places, of_places, strict=True))
+            for of_places in ([spans.seconds[place.place] for place in places], of_kernels)
+        )
+        return Piece(self.field.size * count / seconds, own, kernels)
 
     def speed(
         self, run: controllers.Computation, apart: controllers.Computation

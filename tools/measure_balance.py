@@ -106,10 +106,10 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
                 report, second = warm.report(), warm.gather()
     same = case.has_right_bits({cold.steps: first, report.steps: second})
     assert cold.balance is not None and report.balance is not None, "two devices"
-    of_pieces = [one.rate / other.summed for one, other in pieces]
-    of_sum, busy = median(of_pieces), median(one.rate / one.summed for one, _ in pieces)
+    of_pieces = [one.rate / other.own for one, other in pieces]
+    of_sum, busy = median(of_pieces), median(one.rate / one.kernels for one, _ in pieces)
     rate = median(one.rate for one, _ in pieces)
-    apart_of_sum = median(other.rate / other.summed for _, other in pieces)
+    apart_of_sum = median(other.rate / other.own for _, other in pieces)
     share, late, at_first = report.places[-1].share, late_s / usual_s, cold_s / usual_s - 1
     text = (
         f"{n_axes}d {dtype:9}  {times:6}  {cold.balance.moves:5}  {at_first:8.1%}  "

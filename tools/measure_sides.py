@@ -3,7 +3,7 @@
 
     python tools/measure_sides.py [--device gpu ...] [--cores N] [--private] [--ratios 1 3 10 100]
                                   [--milliseconds 30] [--rounds 7] [--by-row]
-                                  [--pause [DRIFT]] [--out f.json] [--pieces]
+                                  [--pause [DRIFT]] [--out f.json] [--pieces] [--ahead N]
 
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
 long: the rate of both over the sum of those alone, in turns, and over that of the better one; and
@@ -18,6 +18,8 @@ On cores NumPy computes all rows that it is given at once; --by-row: one after a
 ten functions each, between which all threads want the interpreter's lock.
 --pause: sides wait in place of computing, so that they do not hinder each other, whatever else a
 machine does; with DRIFT the speed of each is drawn for each task, so many times slower at most.
+--ahead: so many tasks are submitted one after another, before the first one is waited for, as steps
+of a loop are.
 --pieces: of the tasks of each ratio the pieces, as they ended: from when to when after its
 submission, rows, ms, and those foreseen.
 """
@@ -58,7 +60,7 @@ class Work:
     """A task for both sides, and the pool in which the second one is alone, if these are cores."""
 
     def __init__(self, given: argparse.Namespace, pool: Pool, cores: Pool | None) -> None:
-        self.pool, self.cores, self._pause = pool, cores, given.pause
+        self.pool, self.cores, self._pause, self._ahead = pool, cores, given.pause, given.ahead
         self._function = turned_on_host if given.by_row else turned_at_once
         width = WIDTH if given.pause is None else 16
         self._x, self._arrays = np.full((N_ROWS, width), 0.3), dict[object, Array]()
@@ -164,13 +166,15 @@ class Work:
         return n_first / (done[0] - begin_s) + 1 / (done[1] - begin_s)
 
     def timed(self, task: Any, again: int, on_host: int, pool: Pool) -> float:
-        """Seconds."""
+        """Seconds of one of those that were submitted together."""
         x, starts = self._cells(task), dict[str, int]()
         pool._ends.newest.clear()
         self.submitted_s = begin_s = time.perf_counter()
-        error = pool.submit(task, x, 1, again, on_host, 0).exception()
-        assert error is None, error
-        took_s = time.perf_counter() - begin_s
+        futures = [pool.submit(task, x, 1, again, on_host, 0) for _ in range(self._ahead)]
+        for future in futures:
+            error = future.exception()
+            assert error is None, error
+        took_s = (time.perf_counter() - begin_s) / self._ahead
         for one in pool._ends.newest:
             starts[one.lane] = min(starts.get(one.lane, one.start), one.start)
         self.begun_s = max(starts.values()) / 1e9 - begin_s
@@ -264,6 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ratios", type=float, nargs="+", default=[1, 3, 10, 100])
     parser.add_argument("--milliseconds", type=float, default=30)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--ahead", type=int, default=1)
     parser.add_argument("--by-row", action="store_true")
     parser.add_argument("--pause", type=float, nargs="?", const=1.0, metavar="DRIFT")
     parser.add_argument("--pieces", action="store_true")

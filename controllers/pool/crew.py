@@ -12,12 +12,12 @@ from queue import Empty, SimpleQueue
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
+from controllers.pool.next_launch import next_launch
 from controllers.pool.share import Share
 from controllers.pool.stealing import stolen
 from controllers.pool.way import Way
 
 REST_S = 0.005  # of a thread without work, until it looks whether others want what is leased
-MOST_BESIDE = 0.6       # of what is left, that is started while another piece is done
 LOOK_S = 0.02   # most between two looks, also at jobs that wait elsewhere
 POLLED_S = 2.5e-4       # of who waits for a kernel that is over soon, until a thread is to end it
 
@@ -112,7 +112,7 @@ class Crew:
         lock, which threads of other lanes may want.
         """
         launched = job.launched
-        if launched is None or job.seconds > POLLED_S:
+        if launched is None or job.seconds > POLLED_S or job.waits:
             return
         assert job.way is not None, "a job that has begun"
         lane = job.way.lane
@@ -127,42 +127,43 @@ class Crew:
         finally:
             self._did(job, lane, math.inf)
             with self._lock:
+                self.attend(lane)
                 if lane.ready:
                     lane.ring()
-                else:
+                elif lane.begun is None:
                     self._leave_cores(lane)
         why = None if job.lost is None else job.lost.__cause__
         if isinstance(why, KeyboardInterrupt):  # it was meant for who waits
             raise why
 
-    def soon(self, piece: Job, lane: Lane) -> Callable[[], None] | None:
-        """For the thread that does a piece on a device: what to call before that is over."""
-        return None if lane.device is None else lambda: self._begin_next(piece, lane)
+    def soon(self, job: Job, lane: Lane) -> Callable[[], None] | None:
+        """For the thread that does a job: what to call before that is over, if it is of use."""
+        if lane.device is None or not (job.followers or job.whole or job.seconds > POLLED_S):
+            return None
+        return lambda: self._begin_next(job, lane)
 
     def _begin_next(self, job: Job, lane: Lane) -> None:
-        """Start the next piece of the share, which has what `job` has, while that is not over.
+        """Start what the device does next, which has what `job` has, while that is not over.
 
-        So a device does not wait for the host between them.  About as much is left for who is done
-        before, since nobody can take over what was started.  Where it cannot be started yet, the
-        thread does it next, and meets what was wrong again.
+        Where it cannot be started yet, the thread does it next, and meets what was wrong again.
         """
+        if not (lane.ready or (job.whole or job).followers):
+            return
         with self._lock:
-            whole = job.whole
-            if not lane.ready or lane.ready[0][2] is not whole or self._share.is_wanted():
+            one = None if self._share.is_wanted() else next_launch(job, lane)
+            if one is None:
                 return
-            piece: Job = whole.pieces.first()
-            if piece.seconds > MOST_BESIDE * whole.pieces.left_s:
-                return
-            if whole.pieces.is_fixed:   # it sums, and reads that after what was enqueued by then
-                return
-            piece.way, lane.begun = job.way, piece
-            lane.take(piece)
-            self._run(piece, lane)
+            one.way, lane.begun = one.placed, one
+            if one.whole is not None:
+                lane.take(one)
+            self._run(one, lane)
             with suppress(Exception):
-                whole.pieces.fill(piece)
+                if one.whole is not None:
+                    one.whole.pieces.fill(one)
         with suppress(Exception):
-            if piece.touches and lane.side.begin_beside(piece):
-                piece.taken, job.taken = job.taken, None
+            is_follower = one.whole is None or one.whole is not job.whole
+            if one.touches and lane.side.begin_beside(one, in_turn=is_follower):
+                one.taken, job.taken = job.taken, None
 
     def drop(self, job: Job) -> bool:
         """`job` is not done; whether it was ready."""
@@ -243,11 +244,12 @@ class Crew:
     def _has_room(self, lane: Lane) -> bool:
         """Whether a thread of a lane may start a job, or end what has begun.
 
-        On a device one at a time.  Of the host beside devices that need its cores: else functions
-        would get in between the kernels of a device, which then do not end together.
+        On a device one at a time: what was begun beside another one is ended after that.  Of the
+        host beside devices that need its cores: else functions would get in between the kernels of
+        a device, which then do not end together.
         """
         if lane.device is not None:
-            return lane.begun is not None or not lane.running
+            return len(lane.running) <= (lane.begun is not None)
         taken = sum(other.cores for other in self._lanes if other.ready or other.running)
         return len(lane.running) < max(1, lane.n_threads - taken)
 

@@ -33,6 +33,10 @@ class Ends:
         """A job, or a piece of one, was done: the future of what is over now, if a job is."""
         way = job.way
         assert way is not None, "a job that was done just now"
+        lost = (job.whole or job).lost
+        if lost is not None:    # it was begun before what it reads was there, which never was
+            assert isinstance(lost, TaskError), "what has begun is not cancelled"
+            error = error or lost
         if error is None:
             self._forecast.ended(job, way, seconds)
         self.newest.append(Ended(

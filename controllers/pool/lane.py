@@ -36,8 +36,9 @@ class Side(Protocol):
         """
         ...
 
-    def begin_beside(self, job: Job) -> bool:
-        """Start a piece while another one of its task is done, if that can be; whether it was."""
+    def begin_beside(self, job: Job, *, in_turn: bool) -> bool:
+        """Start it while another one is done, after that if `in_turn`, if it can; whether it was.
+        """
         ...
 
     def close(self) -> None:

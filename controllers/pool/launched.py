@@ -21,6 +21,7 @@ class Launch(Protocol):
     """What is bound to memory, to be launched again and again, one after another."""
 
     command: Command
+    has_rest: bool      # something is left to do when it has ended
 
     def tell(self, numbers: Mapping[str, Any]) -> None:
         """The other arguments of the next one."""
@@ -33,6 +34,8 @@ class Launch(Protocol):
 
 class KernelLaunch(Launch):
     """A launch with all its arguments."""
+
+    has_rest = False
 
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -69,12 +72,13 @@ class Launched:
         """Block until it has ended: its seconds.
 
         foreseen_s: of it, probably.  naps: who waits is to leave the core to others.  soon: called
-        shortly before the end, if that is foreseen.
+        shortly before the end, if that is foreseen, to enqueue another one; but not where something
+        is left to do at the end, which that one would be before.
         """
         if self._event is None:
             assert self._error is not None, "either an event or an error"
             raise self._error
-        if soon is not None:
+        if soon is not None and not self._launch.has_rest:
             self._nap(self._event, foreseen_s - max(SOON * foreseen_s, SOON_S))
             soon()
         if naps:

@@ -116,6 +116,9 @@ def finish(jobs: Iterable[Job]) -> tuple[list[Job], list[Lost]]:
             follower.waits -= 1
             if follower.waits:
                 continue
+            if follower.state == RUNNING:   # it was begun before; lost, it ends with its launch
+                ready += [follower] if follower.n_left and follower.lost is None else []
+                continue
             if follower.joins or follower.lost is not None:
                 lost.append((future_of(follower), follower.lost))
                 left.append(follower)

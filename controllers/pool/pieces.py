@@ -96,6 +96,10 @@ class Pieces:
             assert piece.rows is not None, "a piece"
             self._fill(piece, self._numbers.get(piece.rows, 0))
 
+    def is_last(self, piece: Job) -> bool:
+        """Whether no other one is left, or under way."""
+        return not self._left and self._running == {piece}
+
     def take(self, piece: Job) -> None:
         """It is being done, which is the first one, or the last one."""
         assert piece.rows is not None, "a piece"

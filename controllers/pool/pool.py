@@ -241,8 +241,7 @@ class Pool:
             if job.launched is not None:
                 start = job.launched.start = max(job.launched.start, way.lane.ended)
             try:
-                soon = None if job.whole is None else self._crew.soon(job, way.lane)
-                value, seconds = way.lane.side.run(job, soon)
+                value, seconds = way.lane.side.run(job, self._crew.soon(job, way.lane))
             finally:
                 end = way.lane.ended = time.perf_counter_ns()
                 if job.taken is not None:       # else the next piece has it

@@ -60,16 +60,16 @@ class DeviceSide:
         job.launched = Launched(self._commands, launch)
         return True
 
-    def begin_beside(self, job: Job) -> bool:
-        """Enqueue a piece of a task while one before it is done, if no cell has to be moved for it.
+    def begin_beside(self, job: Job, *, in_turn: bool) -> bool:
+        """Enqueue it while another one is done, if no cell has to be moved for it.
 
-        In the lane's thread; where the host's cores compute, those begin it that have nothing left
-        to do of the other one.
+        In the lane's thread.  in_turn: it is done after that one; else, where the host's cores
+        compute, those begin it that have nothing left to do of the other one.
         """
         are_there = not self._memories.any or self._memories.are_there(job.touches, self.memory)
         if not are_there or self._launches.checked is not None:
             return False
-        if not self._polls and may_meet(
+        if not (in_turn or self._polls) and may_meet(
             self.executor.device, [touch.origin.shape for touch in job.touches]
         ):
             self.executor.compute_lane.alternate()

@@ -31,7 +31,7 @@ class HostSide:
         """Never: functions are for the pool's threads."""
         return False
 
-    def begin_beside(self, job: Job) -> bool:
+    def begin_beside(self, job: Job, *, in_turn: bool) -> bool:
         """Never."""
         return False
 

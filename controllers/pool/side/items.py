@@ -49,6 +49,7 @@ class ItemLaunch(Launch):
         _check(function, made, given, over.extent[0])
         self._around = Surroundings.usual(made.program, sweep.cells)
         self._folding = executor.folding(made.program, sweep, [over]) if made.sums else None
+        self.has_rest = self._folding is not None
         self._summed = {name: by_rows(*given[name]) for name in made.sums}
         tiles = {name: by_rows(*given[name]) for name in {*stage.fields_read, *sweep.writes}}
         self.command = executor.launch_command(

@@ -13,7 +13,7 @@ from mpi_jobs import HANGS_S
 import controllers as ct
 from controllers.controller.commands import Commands
 from controllers.device.event import COMPLETE, Event
-from controllers.pool import crew
+from controllers.pool import next_launch
 from controllers.pool.job import Job
 from controllers.pool.launched import Launched
 from controllers.pool.pool import Pool
@@ -47,19 +47,19 @@ class Beside:
         self.error: BaseException | None = None
         begin = DeviceSide.begin_beside
 
-        def noted(side: DeviceSide, job: Job) -> bool:
-            assert job.rows is not None
+        def noted(side: DeviceSide, job: Job, *, in_turn: bool) -> bool:
+            assert job.rows is not None and not in_turn
             if self.error is not None:
                 error, self.error = self.error, None
                 raise error
-            if begin(side, job):
+            if begin(side, job, in_turn=in_turn):
                 self.begun.append(job.rows)
                 return True
             self.refused += 1
             return False
 
         patch.setattr(DeviceSide, "begin_beside", noted)
-        patch.setattr(crew, "MOST_BESIDE", 1.0)
+        patch.setattr(next_launch, "MOST_BESIDE", 1.0)
         patch.setattr(Launched, "_nap", lambda *given: None)    # at once, however long it takes
 
 
@@ -125,9 +125,9 @@ def test_cores_without_work_begin_the_next_piece(
         events.append(issue(commands, *given))
         return events[-1]
 
-    def noted(side: DeviceSide, job: Job) -> bool:
+    def noted(side: DeviceSide, job: Job, *, in_turn: bool) -> bool:
         before = events[-1]
-        begun = begin(side, job)
+        begun = begin(side, job, in_turn=in_turn)
         under_way.append(before.command_execution_status > COMPLETE)
         return begun
 
@@ -206,7 +206,7 @@ def test_about_as_much_is_left_for_others_as_is_begun(
     """Nobody can take over what was begun, and the piece before it may be late."""
     monkeypatch.undo()
     beside = Beside(monkeypatch)
-    monkeypatch.setattr(crew, "MOST_BESIDE", 0.6)
+    monkeypatch.setattr(next_launch, "MOST_BESIDE", 0.6)
     rows = [(0, 32), (32, 48), (48, 56), (56, 60), (60, 64)]
     monkeypatch.setattr("controllers.pool.hybrid.composites.parts_of", lambda *_: rows)
     y = np.full((N_ROWS, 40), 0.3)
