@@ -60,7 +60,8 @@ class Work:
     """A task for both sides, and the pool in which the second one is alone, if these are cores."""
 
     def __init__(self, given: argparse.Namespace, pool: Pool, cores: Pool | None) -> None:
-        self.pool, self.cores, self._pause, self._ahead = pool, cores, given.pause, given.ahead
+        self.pool, self.cores, self._pause = pool, cores, given.pause
+        self._ahead: int = given.ahead
         self._function = turned_on_host if given.by_row else turned_at_once
         width = WIDTH if given.pause is None else 16
         self._x, self._arrays = np.full((N_ROWS, width), 0.3), dict[object, Array]()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from controllers.estimates.task_key import Case, TaskKey
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.choosing import Counts
 from controllers.pool.job import Job
+
+When: TypeAlias = "tuple[int, int]"     # a job began, and ended; in ns
 
 
 class Outcomes:
@@ -28,9 +31,12 @@ class Outcomes:
         }  # fmt: skip
 
     def watch(self, jobs: Sequence[Job], counts: Sequence[int]) -> None:
-        """Learn how long these take, when all of them are over."""
-        its = tuple(counts)
-        watch(jobs, lambda seconds: self.learn(its, seconds))
+        """Learn how long it takes from the start of the first one to the end of the last one."""
+        def learn(whens: Sequence[When]) -> None:
+            start, end = min(start for start, _ in whens), max(end for _, end in whens)
+            self.learn(tuple(counts), (end - start) / 1e9)
+
+        watch(jobs, learn)
 
     def learn(self, counts: Counts, seconds: float) -> None:
         """An execution has taken so long."""
@@ -49,23 +55,21 @@ class Outcomes:
 
 
 class _Outcome:
-    """One execution, from the start of its first job to the end of the last one."""
+    """One execution."""
 
-    def __init__(self, learn: Callable[[float], None], n_jobs: int) -> None:
-        self._learn, self._n_left = learn, n_jobs
-        self._start = self._end = 0
+    def __init__(self, learn: Callable[[Sequence[When]], None], n_jobs: int) -> None:
+        self._learn, self._n_jobs = learn, n_jobs
+        self._whens: list[When] = []
 
     def ended(self, start: int, end: int) -> None:
-        """A job has; in ns."""
-        self._start = start if not self._end else min(start, self._start)
-        self._end = max(end, self._end)
-        self._n_left -= 1
-        if not self._n_left:
-            self._learn((self._end - self._start) / 1e9)
+        """A job has."""
+        self._whens.append((start, end))
+        if len(self._whens) == self._n_jobs:
+            self._learn(self._whens)
 
 
-def watch(jobs: Sequence[Job], learn: Callable[[float], None]) -> None:
-    """Tell how many seconds these have taken, when all of them are over and none has failed."""
+def watch(jobs: Sequence[Job], learn: Callable[[Sequence[When]], None]) -> None:
+    """Tell when these were done, when all of them are over and none has failed."""
     watched = _Outcome(learn, len(jobs))
     for job in jobs:
         job.outcome = watched

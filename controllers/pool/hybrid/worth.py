@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 
 from controllers.pool.hybrid.division import End, end_of
-from controllers.pool.hybrid.outcome import watch
+from controllers.pool.hybrid.outcome import When, watch
 from controllers.pool.hybrid.tries import is_turn
 from controllers.pool.job import Job
 
@@ -46,13 +46,20 @@ class Worth:
         return [*counts] if is_turn(known.n_alone) else alone
 
     def watch(self, key: Hashable, foreseen_s: float, jobs: Sequence[Job]) -> None:
-        """Learn how long these take, all that a divided task is, from when they begin."""
+        """Learn how long the longest of these takes, all that a divided task is, one of each side.
+
+        A side may still be at the task before when another one begins: that is no time of this one.
+        """
         if not 0 < foreseen_s < float("inf"):
             return
         if len(self._kinds) >= MOST_KNOWN:
             self._kinds.clear()
         kind = self._kinds.setdefault(key, _Kind())
-        watch(jobs, lambda seconds: kind.longer.append(seconds / foreseen_s))
+
+        def learn(whens: Sequence[When]) -> None:
+            kind.longer.append(max(end - start for start, end in whens) / 1e9 / foreseen_s)
+
+        watch(jobs, learn)
 
 
 class _Kind:

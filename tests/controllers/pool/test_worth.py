@@ -17,12 +17,13 @@ ENDS = [lambda a, b: 1.0 * (b - a), lambda a, b: 2.0 * (b - a)]
 SHARES, FORESEEN_S = [6, 3], 6.0
 
 
-def took(worth: Worth, seconds: float) -> None:
-    """A task that was divided by these shares."""
+def took(worth: Worth, seconds: float, after_s: float = 0.0) -> None:
+    """A task that was divided by these shares, whose second side was at another one for so long."""
     jobs: list[Any] = [SimpleNamespace(outcome=None) for _ in SHARES]
     worth.watch("a kind", FORESEEN_S, jobs)
+    begun = 10**9 + round(after_s * 1e9)
     jobs[0].outcome.ended(10**9, 3 * 10**9)
-    jobs[1].outcome.ended(2 * 10**9, 10**9 + round(seconds * 1e9))
+    jobs[1].outcome.ended(begun, begun + round(seconds * 1e9))
 
 
 @pytest.mark.parametrize(("seconds", "pays"), [(8.9, True), (9.1, False)])
@@ -33,6 +34,13 @@ def test_what_takes_longer_than_one_side_alone_is_not_divided(seconds: float, pa
         took(worth, seconds)
     assert worth.counts("a kind", ENDS, SHARES) == (SHARES if pays else [9, 0])
     assert worth.counts("another kind", ENDS, SHARES) == SHARES
+
+
+def test_a_side_that_is_still_at_the_task_before_costs_this_one_nothing() -> None:
+    worth = Worth()
+    for _ in range(LOOKS):
+        took(worth, 8.9, after_s=7.0)
+    assert worth.counts("a kind", ENDS, SHARES) == SHARES
 
 
 def test_dividing_is_tried_again_and_counts_when_it_pays() -> None:
