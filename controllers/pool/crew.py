@@ -127,7 +127,7 @@ class Crew:
         finally:
             self._did(job, lane, math.inf)
             with self._lock:
-                self.attend(lane)
+                self.attend(lane)   # something may have begun meanwhile
                 if lane.ready:
                     lane.ring()
                 elif lane.begun is None:

@@ -30,9 +30,9 @@ class TaskError(ControllersError, RuntimeError):
 
     @classmethod
     def after(cls, first: TaskError, task: str) -> TaskError:
-        """That of a task that was not started, as it reads what the one of `first` was to give."""
+        """That of a task that was not done, as it reads what the one of `first` was to give."""
         found = cls(
-            f"task {task!r} was not started, as it reads what another one was to write: {first}",
+            f"task {task!r} was not done, as it reads what another one was to write: {first}",
             first.task, first.variant, first.device,
         )  # fmt: skip
         found.__cause__ = first.__cause__ or first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -256,3 +257,24 @@ def test_what_others_wait_for_is_given_to_them_first(
         turns.go.set()
         assert [future.exception(HANGS_S) for future in futures] == [None] * N
     assert not turns.begun
+
+
+def test_the_most_urgent_one_is_next_when_all_pieces_before_it_are_over() -> None:
+    lane: Any = SimpleNamespace(ready=[])
+    waiting = [
+        SimpleNamespace(waits=1, joins=False, replicas=None, lost=None, pieces=None,
+                        rank_s=rank_s, number=number, placed=SimpleNamespace(lane=lane))
+        for rank_s, number in ((1.0, 3), (2.0, 4), (2.0, 5))
+    ]  # fmt: skip
+    share: Any = SimpleNamespace(followers=[(one, True) for one in waiting], whole=None)
+    assert next_launch.next_launch(share, lane) is waiting[1]
+    last = [False]
+    share.pieces = SimpleNamespace(is_last=lambda piece: last[0])
+    piece: Any = SimpleNamespace(whole=share)
+    assert next_launch.next_launch(piece, lane) is None, "another lane has one"
+    last[0] = True
+    assert next_launch.next_launch(piece, lane) is waiting[1]
+    waiting[1].waits, waiting[2].placed.lane = 2, None
+    assert next_launch.next_launch(piece, lane) is waiting[0]
+    lane.ready = [(0.0, 0, None)]   # something else is done before
+    assert next_launch.next_launch(piece, lane) is None

@@ -154,6 +154,35 @@ def test_nobody_does_another_job_there_meanwhile_and_a_thread_does_it_after_that
     assert left == [1] and len(waits.did) == 2 and waits.did[1] is not threading.main_thread()
 
 
+def test_what_follows_is_begun_by_who_waits_and_ended_by_a_thread_after_that(
+    pool: Pool, y: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, others = Waits(pool, monkeypatch), list[TaskFuture]()
+    future, lane = waits.begun(y), waits.lane
+    begin, over = lane.side.begin_beside, list[bool]()
+
+    def begun(job: Job, *, in_turn: bool) -> bool:
+        found = begin(job, in_turn=in_turn)
+        lane.ring()     # somebody comes, and looks
+        pool._crew.end_soon(others[0].job)
+        time.sleep(0.02)
+        over.append(others[0].done())
+        return found
+
+    def submit() -> None:
+        waits.before = lambda: None
+        others.append(pool.submit(more, y, 1))
+
+    waits.before = submit
+    monkeypatch.setattr(lane.side, "begin_beside", begun)
+    monkeypatch.setattr(pool._crew, "attend", waits._attend)
+    pool.wait_for(future)
+    assert future.done() and others[0].exception(HANGS_S) is None
+    assert over == [False] and waits.did[0] is threading.main_thread() is not waits.did[1]
+    pool.wait()
+    assert (y == 3).all() and pool._share._budget._free == 2
+
+
 def test_what_fails_is_told_by_whoever_ends_it(
     pool: Pool, y: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,7 +129,7 @@ def test_an_error_says_the_task_and_is_that_of_what_reads_from_it(pool: Pool) ->
     assert isinstance(error, ct.TaskError) and (error.task, error.variant) == ("add", "host")
     assert "task 'add' (host) failed on the host" in str(error) and error.device == "the host"
     for later in (reads, of_result):
-        with pytest.raises(ct.TaskError, match="was not started, as it reads .* 'add'"):
+        with pytest.raises(ct.TaskError, match="was not done, as it reads .* 'add'"):
             later.result(60)
     assert pool.submit(add, b, 1).exception(60) is not None, "b is spoilt until it is written"
     assert pool.submit(np.copyto, ct.writing(b), a).exception(60) is None
