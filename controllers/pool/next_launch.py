@@ -15,7 +15,8 @@ def next_launch(job: Job, lane: Lane) -> Job | None:
 
     About as much of a share is left for who is done before, since nobody can take over what was
     started.  A job that waits is what the lane would do next, if it is the most urgent one of these
-    and nothing else is ready.  For who holds the pool's lock.
+    and nothing else is ready.  It would change cells that are still to be sent to the host: none
+    then.  For who holds the pool's lock.
     """
     share = job.whole or job
     if lane.ready:
@@ -23,7 +24,7 @@ def next_launch(job: Job, lane: Lane) -> Job | None:
             return None
         piece: Job = share.pieces.first()
         return piece if piece.seconds <= MOST_BESIDE * share.pieces.left_s else None
-    if job.whole is not None and not share.pieces.is_last(job):
+    if job.sent or (job.whole is not None and not share.pieces.is_last(job)):
         return None
     waiting = [one for one, _ in share.followers if _is_for(lane, one)]
     if not waiting:

@@ -15,7 +15,7 @@ from mpi_jobs import HANGS_S
 import controllers as ct
 from controllers.controller.commands import Commands
 from controllers.device.event import Event
-from controllers.pool import next_launch
+from controllers.pool import crew, next_launch
 from controllers.pool.job import OVER, Job
 from controllers.pool.launched import Launched
 from controllers.pool.pool import Pool
@@ -77,6 +77,7 @@ class Turns:
         patch.setattr(Launched, "wait", held)
         patch.setattr(Launched, "_nap", lambda *given: None)    # at once, however long it takes
         patch.setattr(Commands, "issue", issued)
+        patch.setattr(crew, "POLLED_S", 0.0)    # shorter ones may have no time for that
 
 
 @pytest.fixture
@@ -266,11 +267,15 @@ def test_the_most_urgent_one_is_next_when_all_pieces_before_it_are_over() -> Non
                         rank_s=rank_s, number=number, placed=SimpleNamespace(lane=lane))
         for rank_s, number in ((1.0, 3), (2.0, 4), (2.0, 5))
     ]  # fmt: skip
-    share: Any = SimpleNamespace(followers=[(one, True) for one in waiting], whole=None)
+    share: Any = SimpleNamespace(
+        followers=[(one, True) for one in waiting], whole=None, sent=False
+    )
     assert next_launch.next_launch(share, lane) is waiting[1]
+    share.sent = True
+    assert next_launch.next_launch(share, lane) is None, "what it has written is to be sent"
     last = [False]
     share.pieces = SimpleNamespace(is_last=lambda piece: last[0])
-    piece: Any = SimpleNamespace(whole=share)
+    piece: Any = SimpleNamespace(whole=share, sent=False)
     assert next_launch.next_launch(piece, lane) is None, "another lane has one"
     last[0] = True
     assert next_launch.next_launch(piece, lane) is waiting[1]
