@@ -24,7 +24,7 @@ def next_launch(job: Job, lane: Lane) -> Job | None:
             return None
         piece: Job = share.pieces.first()
         return piece if piece.seconds <= MOST_BESIDE * share.pieces.left_s else None
-    if job.sent or (job.whole is not None and not share.pieces.is_last(job)):
+    if job.sent or share.lost or (job.whole is not None and not share.pieces.is_last(job)):
         return None
     waiting = [one for one, _ in share.followers if _is_for(lane, one)]
     if not waiting:

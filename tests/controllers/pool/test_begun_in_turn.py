@@ -181,8 +181,10 @@ def test_who_waits_for_more_than_that_is_begun_when_all_is_there(
     first = pool.submit(more, y, 1)
     last = pool.submit(moved, y, z)
     turns.go.set()
-    assert first.exception(HANGS_S) is None and not turns.begun and not last.done()
+    error = first.exception(HANGS_S)
+    was_begun, was_done = [*turns.begun], last.done()
     may_end.set()
+    assert error is None and not was_begun and not was_done
     assert function.exception(HANGS_S) is None and last.exception(HANGS_S) is None
     pool.wait()
     assert (y == after(3.0)).all() and (z == 3).all() and not np.array_equal(y, expected)
@@ -201,7 +203,9 @@ def test_it_fails_with_what_it_reads_from(
     futures = [pool.submit(more, y, 2), pool.submit(more, y, 2), pool.submit(moved, z, y)]
     turns.go.set()
     errors = [future.exception(HANGS_S) for future in futures]
-    assert len(turns.begun) >= 1 and turns.begun[0][0] == futures[1].job.number
+    assert len(turns.begun) == 1 and turns.begun[0][0] == futures[1].job.number
+    failed = [one.number for one in pool._ends.newest if one.failed]
+    assert failed == [futures[0].job.number, futures[1].job.number], "the last one was not begun"
     assert all(isinstance(error, ct.TaskError) for error in errors)
     assert str(errors[0].__cause__) == "lost"       # type: ignore[union-attr]
     assert all("'more'" in str(error) for error in errors)
@@ -273,7 +277,7 @@ def test_the_most_urgent_one_is_next_when_all_pieces_before_it_are_over() -> Non
         for rank_s, number in ((1.0, 3), (2.0, 4), (2.0, 5))
     ]  # fmt: skip
     share: Any = SimpleNamespace(
-        followers=[(one, True) for one in waiting], whole=None, sent=False
+        followers=[(one, True) for one in waiting], whole=None, sent=False, lost=None
     )
     assert next_launch.next_launch(share, lane) is waiting[1]
     share.sent = True
