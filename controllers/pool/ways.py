@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 
 from controllers.language.each import Each
+from controllers.memory.ledger import sizes
 from controllers.pool.data import Touch
 from controllers.pool.lane import Lane
 from controllers.pool.task import Task
@@ -43,7 +44,7 @@ class Ways:
                 f"whose rows are whole), and which write no cell that is given twice; give a copy "
                 f"of another one"
             )
-        return usable
+        return _fitting(task, usable, touches)
 
     def _of_task(self, task: Task) -> list[Way]:
         count, ways = self._known.get(task, (0, []))
@@ -70,6 +71,26 @@ class Ways:
             f"task {task.name!r} has the variants {wanted or 'none'}, of which none can be done on "
             f"{lanes}; add one, or open the pool with other devices"
         )
+
+
+def _fitting(task: Task, ways: Sequence[Way], touches: Sequence[Touch]) -> list[Way]:
+    """Those in whose lanes the arrays may be, each in one allocation; ValueError if none is."""
+    largest = max((one.datum.box.n_cells * one.datum.dtype.itemsize for one in touches), default=0)
+    found, most = [], 0
+    for way in ways:
+        device = way.lane.device
+        if device is None or largest <= device.max_allocation_bytes:
+            found.append(way)
+        else:
+            most = max(most, device.max_allocation_bytes)
+    if found:
+        return found
+    needed, allowed = sizes(largest, most)
+    raise ValueError(
+        f"task {task.name!r} is given an array of {needed}, and drivers of the devices that could "
+        f"do it allow at most {allowed} for one; give parts of it that are arrays by themselves, "
+        f"or add a variant for cores"
+    )
 
 
 def _overlap(touches: Sequence[Touch]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,32 @@ def test_what_kernels_cannot_take_is_refused() -> None:
         assert "give one like it" in str(error)
         with pytest.raises(ValueError, match="got 'reference'"):
             ct.tasks("reference")
+
+
+def test_arrays_that_a_driver_has_no_allocation_for_are_left_to_others() -> None:
+    """Parts of one are no less: kernels are given the whole, of which they compute some rows."""
+    task = ct.Task("put", ("y", "n"), roles={"y": "writing"})
+    task.variant(ct.Kernel.of("put", """
+        __kernel void put(__global float *y, TILE(y), BOX, const int n) { CELL; HERE(y) = n; }""",
+        roles={"y": "writing"}))  # fmt: skip
+    with_cores = ct.Task("either", ("y", "n"), roles={"y": "writing"})
+    with_cores.variant(task.variants[0].body)
+    with_cores.variant(lambda y, n: y.fill(n))
+    large, small = np.zeros((64, 8), np.float32), np.zeros((32, 8), np.float32)
+    with ct.tasks("cpu/1", cores=2) as pool:
+        lane = pool._lanes[1]
+        assert lane.device is not None
+        lane.device = replace(lane.device, max_allocation_bytes=1024)
+        pool.submit(task, small, 3).result(60)
+        for given in (task, ct.hybrid(task, cut={"y": ct.Row})):
+            with pytest.raises(ValueError, match="array of 2 KiB, and drivers .* at most 1 KiB"):
+                pool.submit(given, large[:8], 3)
+        for given in (with_cores, ct.hybrid(with_cores, cut={"y": ct.Row})):
+            pool.submit(given, large, 4).result(60)
+            assert (large == 4).all()
+            large[...] = 0
+        assert {one.lane for one in pool._ends.newest if one.task == "either"} == {"the host"}
+    assert (small == 3).all()
 
 
 def test_a_task_of_a_function_of_items_writes_its_result() -> None:
