@@ -89,6 +89,11 @@ class Budget:
             self._note(wanted)
             return True
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for a claim."""
+        return bool(self._turns)
+
     def give(self, got: Got) -> None:
         """This is free, for those who wait."""
         with self._lock:

@@ -150,7 +150,7 @@ class Crew:
         if not (lane.ready or (job.whole or job).followers):
             return
         with self._lock:
-            one = None if self._share.is_wanted() else next_launch(job, lane)
+            one = None if self._share.is_awaited() else next_launch(job, lane)
             if one is None:
                 return
             one.way, lane.begun = one.placed, one

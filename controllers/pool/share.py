@@ -173,6 +173,10 @@ class Share:
         self._kept.rest()
         return True
 
+    def is_awaited(self) -> bool:
+        """Whether tasks, or other processes, wait for what others have."""
+        return self._budget.is_awaited or self.is_wanted()
+
     def is_wanted(self) -> bool:
         """Whether other processes wait for something."""
         return self._kept.arbiter.is_waited()

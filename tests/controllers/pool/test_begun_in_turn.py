@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -267,6 +268,27 @@ def test_what_others_wait_for_is_given_to_them_first(
         turns.go.set()
         assert [future.exception(HANGS_S) for future in futures] == [None] * N
     assert not turns.begun
+
+
+def test_functions_that_wait_for_the_cores_of_a_device_get_them_between_its_kernels(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+    with ct.tasks("cpu", cores=2) as pool:
+        y = filled(10)
+        pool.submit(more, y, 1).exception(HANGS_S)
+        turns.go.clear()
+        futures = [pool.submit(more, y, 1), pool.submit(np.copyto, ct.writing(filled(11)), 1.0)]
+        until_s = time.monotonic() + HANGS_S
+        while not pool._share._budget.is_awaited:
+            assert time.monotonic() < until_s
+            time.sleep(1e-3)
+        futures += [pool.submit(more, y, 1) for _ in range(N)]
+        turns.go.set()
+        assert [future.exception(HANGS_S) for future in futures] == [None] * (N + 2)
+        done = [one.task for one in pool._ends.newest]
+    assert done.index("copyto") <= 3, "after one kernel, or two if it was not seen at once"
+    assert len(turns.begun) >= N - 2
 
 
 def test_the_most_urgent_one_is_next_when_all_pieces_before_it_are_over() -> None:
