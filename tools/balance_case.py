@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -119,17 +119,27 @@ class Spans:
 
 @dataclass(frozen=True)
 class Piece:
-    """Cells per second, by the clock; and summed: as each place needs by itself, and its kernels.
-    """
+    """Cells per second, by the clock; of each place by itself; and of all while kernels run."""
 
     rate: float
-    own: float
+    speeds: tuple[float, ...]
     kernels: float
 
-    def between(self, other: Piece) -> Piece:
-        """What there was between two of them, if it changed evenly."""
-        mine, its = astuple(self), astuple(other)
-        return Piece(*((one + another) / 2 for one, another in zip(mine, its)))
+    @property
+    def own(self) -> float:
+        """The summed speeds of the places."""
+        return sum(self.speeds)
+
+
+def best_of_fixed(pieces: Sequence[Piece]) -> float:
+    """What two places would have of their summed speeds with the best shares for all pieces.
+
+    In the mean of these, without exchange.
+    """
+    first, second = np.array([piece.speeds for piece in pieces]).T
+    share = np.linspace(0.001, 0.999, 999)[:, None]
+    rates = np.minimum(first / share, second / (1 - share))
+    return float((rates / (first + second)).mean(axis=1).max())
 
 
 @dataclass
@@ -205,20 +215,17 @@ class Case:
             seconds = seconds_of(run, count)
         places = run.report().places
         of_kernels = [now.compute_s - was for now, was in zip(places, before, strict=True)]
-        own, kernels = (
-            sum(place.cells * count / s for place, s in zip(places, of_places, strict=True))
-            for of_places in ([spans.seconds[place.place] for place in places], of_kernels)
-        )
-        return Piece(self.field.size * count / seconds, own, kernels)
+        speeds = tuple(place.cells * count / spans.seconds[place.place] for place in places)
+        kernels = sum(place.cells * count / s for place, s in zip(places, of_kernels, strict=True))
+        return Piece(self.field.size * count / seconds, speeds, kernels)
 
     def speed(
         self, run: controllers.Computation, apart: controllers.Computation
-    ) -> list[tuple[Piece, Piece]]:
-        """Pieces of a run, and with each its places without exchange, before it and after it."""
+    ) -> tuple[list[Piece], list[Piece]]:
+        """Pieces of a run, and before and after each one of its places without exchange."""
         self.piece(apart)
-        before, pairs = self.piece(apart), []
+        pieces, others = list[Piece](), [self.piece(apart)]
         for _ in range(self.options.pieces):
-            one, after = self.piece(run), self.piece(apart)
-            pairs.append((one, before.between(after)))
-            before = after
-        return pairs
+            pieces.append(self.piece(run))
+            others.append(self.piece(apart))
+        return pieces, others

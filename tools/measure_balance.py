@@ -18,10 +18,12 @@ slower.  Then
 `--steps` further steps of that computation, in `--pieces` of which the median counts, each of so
 many that its beginning and its end weigh little: the share of the slow part, the cells per second,
 and these relative to the summed speeds of both while they run at the same time without exchange,
-on the same shares, before and after each of these pieces; with the least and the most of the
-pieces.  `busy` is the same relative to what the kernels of the run itself do while they run (1:
-nobody waits); `apart` is what both without exchange have of their summed speeds by the clock: less
-than 1 where shares that stay as they are do not suit devices whose speeds change.
+each from its first launch to the end of its last one, on the same shares, before and after each of
+these pieces; with the least and the most of the pieces.  `busy` is the same relative to what the
+kernels of the run itself do while they run (1: nobody waits); `apart` is what both without exchange
+have of their summed speeds by the clock: less than 1 where shares that stay as they are do not suit
+devices whose speeds change; and `best` what they would have in all pieces with the best shares that
+stay, as is known afterwards.
 All bits are compared with those of one device alone, the last one.
 Last comes what is asked for beside what was found.  On two quiet cores a case takes two
 minutes in two dimensions, three and a half in three.
@@ -42,7 +44,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from balance_case import Case, nothing_exchanged, nothing_known, problem, seconds_of
+from balance_case import Case, best_of_fixed, nothing_exchanged, nothing_known, problem, seconds_of
 from changed_speed import draw, recovery
 
 import controllers
@@ -55,7 +57,7 @@ from slow_launches import Slowness
 HEAD = (
     "                     nothing known       known before\n"
     "case          slower  moves  overhead  moves  overhead  share  expected    Gcells/s  "
-    "of the sum  of the pieces   busy  apart  same bits"
+    "of the sum  of the pieces   busy  apart   best  same bits"
 )
 
 
@@ -102,21 +104,24 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
                 with nothing_exchanged():
                     apart, _ = case.opened(weights=now, balance="off")
                 with apart:
-                    pieces = case.speed(warm, apart)
+                    pieces, others = case.speed(warm, apart)
                 report, second = warm.report(), warm.gather()
     same = case.has_right_bits({cold.steps: first, report.steps: second})
     assert cold.balance is not None and report.balance is not None, "two devices"
-    of_pieces = [one.rate / other.own for one, other in pieces]
-    of_sum, busy = median(of_pieces), median(one.rate / one.kernels for one, _ in pieces)
-    rate = median(one.rate for one, _ in pieces)
-    apart_of_sum = median(other.rate / other.own for _, other in pieces)
+    of_pieces = [
+        2 * one.rate / (before.own + after.own)
+        for one, before, after in zip(pieces, others, others[1:])
+    ]
+    of_sum, busy = median(of_pieces), median(one.rate / one.kernels for one in pieces)
+    rate = median(one.rate for one in pieces)
+    apart_of_sum, best = median(one.rate / one.own for one in others), best_of_fixed(others)
     share, late, at_first = report.places[-1].share, late_s / usual_s, cold_s / usual_s - 1
     text = (
         f"{n_axes}d {dtype:9}  {times:6}  {cold.balance.moves:5}  {at_first:8.1%}  "
         f"{report.balance.moves:5}  {late:8.1%}  {share:5.1%}  "
         f"{1 / (1 + times):8.1%}  {rate / 1e9:10.3f}  {of_sum:10.3f}  "
         f"{min(of_pieces):5.2f} to {max(of_pieces):4.2f}  {busy:5.3f}  "
-        f"{apart_of_sum:5.3f}  {'yes' if same else 'NO':>9}"
+        f"{apart_of_sum:5.3f}  {best:5.3f}  {'yes' if same else 'NO':>9}"
     )
     return Row(text, max(cold.balance.moves, report.balance.moves), late, of_sum, same)
 
