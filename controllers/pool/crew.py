@@ -55,14 +55,16 @@ class Crew:
         lane, woken = job.placed.lane, False
         if job.state != RUNNING:    # a piece of it
             job.state = READY
+        if job.pieces is not None:
+            job.pieces.look_for_help()
         lane.push(job)
         for _ in range(min(job.n_left, job.at_once)):
             if not self._has_room(lane) or not (lane.ring() or self._start(lane)):
                 break
             woken = True
-        if not woken and len(self._lanes) > 1:
-            for way in job.may_run:
-                other = way.lane
+        helpers = self._helpers(lane)
+        if helpers or not woken:
+            for other in helpers or [way.lane for way in job.may_run]:
                 if other is not lane and (other.ring() or self._start(other)):
                     break
 
@@ -250,8 +252,19 @@ class Crew:
         """
         if lane.device is not None:
             return len(lane.running) <= (lane.begun is not None)
-        taken = sum(other.cores for other in self._lanes if other.ready or other.running)
+        helpers = self._helpers(lane)
+        taken = sum(
+            other.cores for other in self._lanes
+            if other.ready or other.running or other in helpers
+        )  # fmt: skip
         return len(lane.running) < max(1, lane.n_threads - taken)
+
+    def _helpers(self, lane: Lane) -> Sequence[Lane]:
+        """Who is to do a part of what a lane does next, whose share was a guess."""
+        job = lane.ready[0][2] if lane.ready else None
+        if job is None or job.pieces is None or not job.pieces.awaits_help:
+            return ()
+        return [way.lane for way in job.may_run]
 
     def _leave_cores(self, lane: Lane) -> None:
         """A lane has nothing to do: functions may have the cores of its device."""

@@ -107,6 +107,11 @@ class Executions:
         return self._estimates.history(self._key)
 
     @property
+    def largest(self) -> float:
+        """The largest size that was seen; 0 where there was none."""
+        return max((case.size for case in self.history().cases), default=0.0)
+
+    @property
     def is_known(self) -> bool:
         """Whether there was ever one."""
         return self._estimates.knows(self._key)

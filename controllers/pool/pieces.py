@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import ceil
 
+from controllers.estimates.history import SHORTEST_S
 from controllers.pool.job import Job
 from controllers.pool.task_error import TaskError
 
@@ -18,21 +20,29 @@ UNITS = 64      # in which rows are taken over: a launch over rows that were see
 Rows = tuple[int, int]      # from the first one to before the last one
 # Gives a piece, which has its rows, its arguments; the number is that of a planned piece.
 Fill = Callable[[Job, int], None]
+# How long a row of a job takes others that will help; None where that is not known.
+HelpS = Callable[[Job], "float | None"]
 
 
 class Pieces:
     """Of a job of a hybrid task, those first that its lane does first; for the pool's lock.
 
     is_fixed: they are done as they are planned, whoever does them; else others take any rows of
-    those that its lane does last.  start: of the one that was begun first of those that are over,
-    in ns.  error: of the first piece that has failed.
+    those that its lane does last: those with the highest numbers if it `goes_up`.  help_s: asked
+    when the job begins, of a share that is a guess.  start: of the one that was begun first of
+    those that are over, in ns.  error: of the first piece that has failed.
     """
 
-    def __init__(self, whole: Job, rows: Sequence[Rows], fill: Fill, *, is_fixed: bool) -> None:
+    def __init__(
+        self, whole: Job, rows: Sequence[Rows], fill: Fill, help_s: HelpS | None = None, *,
+        is_fixed: bool, goes_up: bool,
+    ) -> None:  # fmt: skip
         self._whole, self._fill, self.is_fixed = whole, fill, is_fixed
-        self._left, self._goes_up = deque(rows), rows[0] < rows[-1]
+        self._left, self._goes_up = deque(rows), goes_up
         self._numbers = {one: number for number, one in enumerate(rows)}
-        self._n_rows, self._is_shared = _count(rows), False
+        self._n_rows, self._find_help_s, self.awaits_help = _count(rows), help_s, False
+        self._help_s: float | None = None   # of a row, where another lane helps, ...
+        self._asked_s = 0.0     # ... by what it has said
         self._running: set[Job] = set()
         self._next: Job | None = None
         self.start: int | None = None
@@ -61,12 +71,19 @@ class Pieces:
             self.fill(piece)
         return found
 
+    def look_for_help(self) -> None:
+        """The job begins: who will help is known by now, perhaps, where its share is a guess."""
+        if self._find_help_s is not None:
+            self._help_s, self._find_help_s = self._find_help_s(self._whole), None
+            self.awaits_help = self._help_s is not None
+
     def first(self) -> Job:
         """The one that its lane does next: smaller than planned where another one helps it."""
+        self.look_for_help()
         low, high = self._left[0]
-        if self._is_shared and not self.is_fixed:
-            n = self._suiting(_count(self._left) / 2, self.row_s)
-            if n < high - low and n * self.row_s >= LEAST_S:
+        if self._help_s is not None and not self.is_fixed:
+            n = self._own()
+            if n < high - low:
                 low, high = (low, low + n) if self._goes_up else (high - n, high)
         if self._next is None or self._next.rows != (low, high):
             self._next = self._made((low, high))
@@ -78,10 +95,18 @@ class Pieces:
         None if these are too few.
         """
         low, high = self._left[-1]
+        self._asked_s = row_s
         if self.is_fixed:
             return self._made((low, high)) if high - low <= n_rows else None
         n = self._suiting(min(n_rows, _count(self._left)), row_s)
         return self._made((high - n, high) if self._goes_up else (low, low + n)) if n else None
+
+    def _own(self) -> int:
+        """How many rows of those that are left suit its lane next, beside who helps."""
+        assert self._help_s is not None, "somebody helps"
+        row_s = max(self.row_s, SHORTEST_S)
+        part = 1 / (1 + row_s / (self._whole.at_once * self._help_s))
+        return max(self._suiting(part * _count(self._left), row_s), ceil(LEAST_S / row_s))
 
     def _suiting(self, n_rows: float, row_s: float) -> int:
         """How many of so many rows to do at once: half of them, as estimates are not sure."""
@@ -104,7 +129,8 @@ class Pieces:
         """It is being done, which is the first one, or the last one."""
         assert piece.rows is not None, "a piece"
         self._running.add(piece)
-        self._is_shared |= piece is not self._next
+        if piece is not self._next:
+            self._help_s = self._asked_s
         self._next = None
         self._left = deque(
             rest for rows in self._left for rest in _without(rows, piece.rows) if rest[0] < rest[1]

@@ -10,6 +10,8 @@ from controllers.pool.lane import Lane
 from controllers.pool.pieces import LEAST_TAKEN_S
 from controllers.pool.way import Way
 
+MOST_UNSURE = 2.0   # times what is foreseen: little may be known of a lane that has little to do
+
 
 def stolen(lane: Lane, lanes: Sequence[Lane], forecast: Forecast) -> Job | None:
     """The least urgent job of another lane, or a part of it, if it is done sooner by `lane`.
@@ -35,7 +37,8 @@ def _sooner(job: Job, way: Way, victim: Lane, forecast: Forecast) -> Job | None:
     """`job`, the last one of `victim`, or rows of it, if that is done sooner that way."""
     lane = way.lane
     estimate = forecast.seconds(way, job, job.cores)
-    here_s = estimate.most_s + forecast.transfer_s(job, lane)
+    most_s = min(estimate.most_s, MOST_UNSURE * estimate.seconds)
+    here_s = most_s + forecast.transfer_s(job, lane)
     if job.pieces is None:
         after_s = job.seconds * (1 - 1 / victim.n_threads)
         return job if here_s < victim.wait_s() + after_s else None

@@ -11,6 +11,7 @@ from controllers.pool.memories import Memories
 from controllers.pool.newest import HOST_MEMORY
 
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
+SLOW_BYTES_S = 1e9      # of more bytes than were ever seen: what these took may be its start alone
 
 
 class Transfers:
@@ -39,9 +40,15 @@ class Transfers:
         """Of so many bytes from the host's memory to that of a device, or from there."""
         if memory == HOST_MEMORY:
             return 0.0
-        link = self._link(memory, to_device)
-        found = None if link is None else link.estimate(rounded(nbytes), 1)
-        return LINK_S + nbytes / LINK_BYTES_S if found is None else found.seconds
+        link, size = self._link(memory, to_device), rounded(nbytes)
+        found = None if link is None else link.estimate(size, 1)
+        if link is None or found is None:
+            return LINK_S + nbytes / LINK_BYTES_S
+        if found.source != "regression" or size <= (largest := link.largest):
+            return found.seconds
+        known = link.estimate(largest, 1)
+        assert known is not None, "some were seen"
+        return min(found.seconds, known.seconds + (size - largest) / SLOW_BYTES_S)
 
     def _link(self, memory: int, to_device: bool) -> Executions | None:
         """None where no lane has this memory."""

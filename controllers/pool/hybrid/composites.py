@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, Union
 
 from controllers.pool.cut import Cut
 from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid.cutting import Cutting
 from controllers.pool.hybrid.division import end_of
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.hybrid.item_sums import ItemSums
@@ -23,7 +24,6 @@ from controllers.pool.hybrid.row_parts import RowParts
 from controllers.pool.hybrid.sides import Side, Sides
 from controllers.pool.hybrid.splitting import Splitting
 from controllers.pool.hybrid.summing import Summing
-from controllers.pool.hybrid.tails import parts_of
 from controllers.pool.hybrid.worth import Worth
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
 from controllers.pool.memories import Memories, Replicas
@@ -58,7 +58,7 @@ class Composites:
         self._owner, self._submissions, self._forecast = owner, submissions, forecast
         self._memories, self._enter, self._lock = memories, enter, lock
         self._sides, self._own, self._worth = Sides(forecast, share), OwnArrays(), Worth()
-        self._summing = Summing(self._sides, self._own)
+        self._cutting, self._summing = Cutting(forecast), Summing(self._sides, self._own)
 
     def submitted(
         self, given: Composite, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -120,10 +120,11 @@ class Composites:
         whole.may_run = cut.suiting(sums.ways)
         made = RowParts(task, cut, sums, jobs, named, len(args))
         shared = self._shares(hybrid, cut, whole, min(n_rows, MOST_UNITS), n_rows, jobs)
-        parts = [
-            made.part(side, rows, whole.size / n_rows)
-            for side, rows in self._cut(hybrid, whole, n_rows, shared) if rows
-        ]
+        cuts = self._cutting.cut(
+            whole.size, n_rows, max(1, min(n_rows, MOST_UNITS)), shared.shares,
+            is_divided=hybrid.shares is None,
+        )  # fmt: skip
+        parts = [made.part(one, whole.size / n_rows) for one in cuts if one.rows]
         made.check()
         if len(parts) > 1:
             self._worth.watch(shared.kind, shared.foreseen_s, parts)
@@ -134,36 +135,6 @@ class Composites:
         for name, given in named:
             if name in sums.names:
                 sums.enter(name, given, jobs)
-
-    def _cut(
-        self, hybrid: Hybrid, whole: Job, n_rows: int, shared: _Shared
-    ) -> list[tuple[Side, list[tuple[int, int]]]]:
-        """Sides, and of which rows the pieces of each one are, those first that it does first.
-
-        Small ones lie where another side's rows begin, as far as there is one.
-        """
-        n, first, shares = max(1, min(n_rows, MOST_UNITS)), 0, shared.shares
-        is_cut = hybrid.shares is None and len(shares) > 1
-        known = [
-            self._forecast.known(side.way, whole.size * count / n / side.n_jobs, side.cores)
-            if is_cut else None
-            for side, count in shares
-        ]  # fmt: skip
-        # who is early finds as much elsewhere as it has of the whole; the less the slower it is
-        early = [0.0 if one is None else (1 - one.least_s / one.seconds) * count / n
-                 for one, (_, count) in zip(known, shares)]  # fmt: skip
-        found: list[tuple[Side, list[tuple[int, int]]]] = []
-        for number, (side, count) in enumerate(shares):
-            low, high = n_rows * first // n, n_rows * (first + count) // n
-            first += count
-            others = max(early[:number] + early[number + 1 :], default=0.0)
-            parts = parts_of(high - low, side.n_jobs, known[number], others)
-            if found:
-                rows = [(high - last, high - start) for start, last in parts]
-            else:
-                rows = [(low + start, low + last) for start, last in parts]
-            found.append((side, rows))
-        return found
 
     def _shares(
         self, hybrid: Hybrid, cut: Cut | None, whole: Job, n: int, n_rows: int | None,

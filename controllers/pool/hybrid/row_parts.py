@@ -8,9 +8,9 @@ from typing import Any
 from controllers.controller.access import ArrayAccess
 from controllers.pool.cut import Cut, Named
 from controllers.pool.data import Touch
+from controllers.pool.hybrid.cutting import SideRows
 from controllers.pool.hybrid.item_sums import ItemSums
 from controllers.pool.hybrid.part_jobs import PartJobs, check_apart
-from controllers.pool.hybrid.sides import Side
 from controllers.pool.job import Job
 from controllers.pool.pieces import Pieces
 from controllers.pool.task import Task
@@ -27,14 +27,17 @@ class RowParts:
         self._names = [name for name, _ in named]
         self._parts: list[Job] = []
 
-    def part(self, side: Side, rows: Sequence[tuple[int, int]], size: float) -> Job:
-        """The job of a side, of these pieces; `size` is that of a row."""
+    def part(self, cut: SideRows, size: float) -> Job:
+        """The job of a side, in its pieces; `size` is that of a row."""
+        side, rows, goes_up, help_s = cut
+        is_fixed = bool(self._sums.names)
+        help_s = None if is_fixed else help_s
         low, high = min(first for first, _ in rows), max(last for _, last in rows)
         words = [{name: self._sums.words(name) for name in self._sums.names} for _ in rows]
         values = self._values(low, high, words[0])
         part = self._jobs.made(self._task, *self._given(values), size * (high - low))
         part.rows, part.may_run = (low, high), [side.way]
-        if len(rows) > 1:
+        if len(rows) > 1 or help_s is not None:
             part.touches += [
                 touch for one in words[1:]
                 for touch in self._jobs.touches(self._task, one.items())
@@ -46,7 +49,9 @@ class RowParts:
                 piece.args, piece.kwargs = self._given(values)
                 piece.touches = self._jobs.touches(self._task, zip(self._names, values))
 
-            part.pieces = Pieces(part, rows, fill, is_fixed=bool(self._sums.names))
+            part.pieces = Pieces(
+                part, rows, fill, help_s, is_fixed=is_fixed, goes_up=goes_up
+            )
             part.at_once = side.n_jobs
         self._parts.append(part)
         return part

@@ -65,7 +65,7 @@ class Beside:
 
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> Beside:
-    parts_of = "controllers.pool.hybrid.composites.parts_of"
+    parts_of = "controllers.pool.hybrid.cutting.parts_of"
     monkeypatch.setattr(parts_of, lambda n, *_: [
         (n * k // N_PIECES, n * (k + 1) // N_PIECES) for k in range(N_PIECES)
     ])  # fmt: skip
@@ -208,7 +208,7 @@ def test_about_as_much_is_left_for_others_as_is_begun(
     beside = Beside(monkeypatch)
     monkeypatch.setattr(next_launch, "MOST_BESIDE", 0.6)
     rows = [(0, 32), (32, 48), (48, 56), (56, 60), (60, 64)]
-    monkeypatch.setattr("controllers.pool.hybrid.composites.parts_of", lambda *_: rows)
+    monkeypatch.setattr("controllers.pool.hybrid.cutting.parts_of", lambda *_: rows)
     y = np.full((N_ROWS, 40), 0.3)
     for _ in range(3):
         assert pool.submit(both, y, 3).exception(HANGS_S) is None

@@ -146,7 +146,7 @@ def test_each_is_enqueued_before_the_last_one_is_over_and_timed_after_it(
 def test_so_is_the_first_piece_of_a_share_and_the_others_beside_it(
     pool: Pool, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controllers.pool.hybrid.composites.parts_of", lambda n, *_: [
+    monkeypatch.setattr("controllers.pool.hybrid.cutting.parts_of", lambda n, *_: [
         (n * k // N_PIECES, n * (k + 1) // N_PIECES) for k in range(N_PIECES)
     ])  # fmt: skip
     monkeypatch.setattr(next_launch, "MOST_BESIDE", 1.0)
@@ -222,7 +222,7 @@ def test_it_fails_with_what_it_reads_from(
 def test_a_share_in_pieces_fails_with_what_it_reads_from(
     pool: Pool, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controllers.pool.hybrid.composites.parts_of", lambda n, *_: [
+    monkeypatch.setattr("controllers.pool.hybrid.cutting.parts_of", lambda n, *_: [
         (n * k // N_PIECES, n * (k + 1) // N_PIECES) for k in range(N_PIECES)
     ])  # fmt: skip
     y = filled(8)

@@ -26,7 +26,10 @@ UP = [(0, 320), (320, 480), (480, 560), (560, 640)]
 DOWN = [(320, 640), (160, 320), (80, 160), (0, 80)]
 
 
-def whole_of(rows: list[tuple[int, int]], *, is_fixed: bool = False, row_s: float = 1e-3) -> Job:
+def whole_of(
+    rows: list[tuple[int, int]], *, is_fixed: bool = False, row_s: float = 1e-3,
+    help_s: Any = None,
+) -> Job:  # fmt: skip
     """A job in pieces, of rows that each take so long."""
     def fill(piece: Job, number: int) -> None:
         piece.args = [number]
@@ -34,7 +37,9 @@ def whole_of(rows: list[tuple[int, int]], *, is_fixed: bool = False, row_s: floa
 
     whole = Job(7, Task("plus"), [], {}, [], SimpleNamespace(), size=N_ROWS)    # type: ignore[arg-type]
     whole.rows, whole.seconds, whole.cores = (0, N_ROWS), N_ROWS * row_s, 3
-    whole.pieces = Pieces(whole, rows, fill, is_fixed=is_fixed)
+    whole.pieces = Pieces(
+        whole, rows, fill, help_s, is_fixed=is_fixed, goes_up=rows[0] < rows[-1]
+    )
     return whole
 
 
@@ -76,6 +81,35 @@ def test_pieces_are_not_shorter_than_what_they_cost() -> None:
     assert rows_of(pieces.last(90, LEAST_S / 50)) == (550, 640), "45 rows would be too few"
     pieces.take(pieces.last(90, LEAST_S / 50))
     assert rows_of(pieces.first()) == (320, 370), "which is the least"
+
+
+@pytest.mark.parametrize(("faster", "rows"), [(1.0, 160), (9.0, 30), (1e-4, 310)])
+@pytest.mark.parametrize("goes_up", [True, False])
+def test_a_guessed_share_is_done_beside_who_helps(faster: float, rows: int, goes_up: bool) -> None:
+    """A half at once of what its lane does of it, if both are done at the same time."""
+    asked = []
+
+    def help_s(job: Job) -> float:
+        asked.append(job)
+        return 1e-3 / faster
+
+    whole = whole_of([UP, DOWN][not goes_up], help_s=help_s)
+    pieces = whole.pieces
+    assert not (asked or pieces.awaits_help), "who knows what others will be able to do by then"
+    pieces.look_for_help()
+    assert pieces.awaits_help
+    assert rows_of(pieces.first()) == ((0, rows) if goes_up else (N_ROWS - rows, N_ROWS))
+    assert asked == [whole]
+
+
+def test_a_guessed_share_of_which_nothing_is_known_yet_is_done_as_planned() -> None:
+    pieces = whole_of(UP, help_s=lambda job: None).pieces
+    assert rows_of(pieces.first()) == UP[0] and not pieces.awaits_help
+
+
+def test_who_is_helped_by_a_fast_one_does_no_shorter_pieces_than_pay() -> None:
+    pieces = whole_of(UP, row_s=LEAST_S / 50, help_s=lambda job: LEAST_S / 1e6).pieces
+    assert rows_of(pieces.first()) == (0, 50)
 
 
 def test_fixed_pieces_are_taken_as_they_are_planned() -> None:
@@ -129,7 +163,7 @@ def test_a_share_took_what_its_lane_would_have_taken_for_all_of_its_rows() -> No
     whole.placed, pieces = SimpleNamespace(), whole.pieces
     own = 4 * N_ROWS / 390
     for n_rows, seconds, expected in [(None, 3.0, 6.0), (80, 100.0, 6.0), (None, 1.0, own)]:
-        piece = pieces.first() if n_rows is None else pieces.last(n_rows, 1.0)
+        piece = pieces.first() if n_rows is None else pieces.last(n_rows, 1e-3)
         piece.way = whole.placed if n_rows is None else SimpleNamespace()
         pieces.take(piece)
         pieces.over(piece, 0, None, seconds)
@@ -141,7 +175,7 @@ def test_a_share_is_foreseen_by_its_pieces_although_it_took_longer_in_one(
 ) -> None:
     """Long ago: shares of this size have been done in pieces since."""
     monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
-    parts_of, pieces = "controllers.pool.hybrid.composites.parts_of", [(0, 8), (8, 12), (12, 16)]
+    parts_of, pieces = "controllers.pool.hybrid.cutting.parts_of", [(0, 8), (8, 12), (12, 16)]
     monkeypatch.setattr(parts_of, lambda *_: pieces)
     raised = ct.Task("raised", ("y",), roles={"y": "updating"})
     raised.variant(ct.Kernel.of("raised", """
@@ -190,6 +224,22 @@ def test_who_has_nothing_to_do_takes_short_pieces_too(is_long: bool) -> None:
         assert rows_of(piece) == (600, 640)
 
 
+def test_little_that_is_known_of_a_lane_does_not_keep_it_from_helping() -> None:
+    """Half of what suits is taken at once, so that twice the time is not too late."""
+    row_s = LEAST_S
+    whole = whole_of([(0, 400), (400, 640)], row_s=row_s)
+    late, early = (Lane(n, "", None, SimpleNamespace()) for n in (0, 1))   # type: ignore[arg-type]
+    forecast = SimpleNamespace(
+        seconds=lambda way, job, cores: Estimate.about(N_ROWS * row_s / 2, 99.0, "regression"),
+        transfer_s=lambda job, lane: 0.0,
+    )  # fmt: skip
+    whole.may_run = [SimpleNamespace(lane=early, among=())]     # type: ignore[list-item]
+    late.push(whole)
+    late.take(whole.pieces.first())
+    piece = stolen(early, [late, early], forecast)  # type: ignore[arg-type]
+    assert rows_of(piece) == (580, 640)     # as if it were as fast: of 120 rows
+
+
 def test_an_array_that_can_only_be_read_by_then_fails_the_task(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -204,7 +254,7 @@ def test_an_array_that_can_only_be_read_by_then_fails_the_task(
     task = ct.Task("late", ("y",), roles={"y": "updating"})
     task.variant(late)
     with ct.tasks((), cores=2) as pool:
-        parts_of = "controllers.pool.hybrid.composites.parts_of"
+        parts_of = "controllers.pool.hybrid.cutting.parts_of"
         monkeypatch.setattr(parts_of, lambda n, *_: [(0, n // 2), (n // 2, n - 8), (n - 8, n)])
         future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
         y.flags.writeable = False
@@ -227,7 +277,7 @@ def test_a_pool_goes_on_after_a_piece_that_failed(
     task = ct.Task("fails", ("y",), roles={"y": "updating"})
     task.variant(fails)
     with ct.tasks((), cores=1) as pool:
-        parts_of = "controllers.pool.hybrid.composites.parts_of"
+        parts_of = "controllers.pool.hybrid.cutting.parts_of"
         monkeypatch.setattr(parts_of, lambda n, *_: [(k, k + 8) for k in range(0, n, 8)])
         future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
         assert isinstance(future.exception(HANGS_S), ct.TaskError) and begun == [8]

@@ -12,7 +12,7 @@ from controllers.device.listing import devices
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import TaskKey
 from controllers.pool.executions import Executions
-from controllers.pool.transfers import LINK_BYTES_S, LINK_S, Transfers
+from controllers.pool.transfers import LINK_BYTES_S, LINK_S, SLOW_BYTES_S, Transfers
 
 CPU = next(one for one in devices() if one.kind == "cpu")
 NBYTES = 1 << 20
@@ -40,6 +40,17 @@ def test_transfers_take_as_long_as_those_before_in_each_direction(linked: Any) -
     assert transfers.seconds(1, NBYTES, to_device=True) == pytest.approx(1e-3)
     assert transfers.seconds(1, NBYTES, to_device=False) == pytest.approx(2e-3)
     assert transfers.seconds(1, 3 * NBYTES, to_device=True) == pytest.approx(3e-3, rel=0.1)
+
+
+def test_a_small_transfer_that_took_long_says_little_of_large_ones(linked: Any) -> None:
+    transfers, moved = linked
+    moved.append((1, True, NBYTES >> 6, 10e-3))     # at 1.6 MB/s
+    transfers.learn()
+    there_s = transfers.seconds(1, NBYTES, to_device=True)
+    assert 10e-3 < there_s < 10e-3 + NBYTES / SLOW_BYTES_S
+    moved.append((1, True, NBYTES, 20e-3))      # it is known now
+    transfers.learn()
+    assert transfers.seconds(1, NBYTES, to_device=True) == pytest.approx(20e-3)
 
 
 def test_what_nobody_has_moved_is_foreseen_by_usual_links(linked: Any) -> None:

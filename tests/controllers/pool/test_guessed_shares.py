@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Shares of tasks that were submitted before anything was known of them: who has time does more."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi_jobs import HANGS_S
+
+import controllers as ct
+from controllers.estimates.estimate import Estimate
+from controllers.estimates.estimates import Estimates
+from controllers.pool.hybrid.cutting import Cutting
+from controllers.pool.hybrid.sides import Side
+from controllers.pool.pool import Pool
+from hitmap.comm import SerialCommunicator
+
+N_ROWS, WIDTH, N_TASKS = 512, 512, 4
+FEW = 8     # rows, with which a side begins
+KERNEL = ct.Kernel.of("slow", """
+    __kernel void slow(__global double *y, TILE(y), BOX) {
+        CELL;
+        double v = HERE(y);
+        for (int i = 0; i < 400; i++) v = v * 1.0000001 + 1e-9 * i;
+        HERE(y) += 1 + (v > 1e30);
+    }""")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    end_s = time.perf_counter() + HANGS_S
+    while not is_so():
+        assert time.perf_counter() < end_s, what
+        time.sleep(1e-3)
+
+
+def test_a_device_helps_with_shares_that_were_guessed() -> None:
+    """The host, which has nearly all of new tasks, waits until a device has done some of that."""
+    y, rows_on_host = np.zeros((N_ROWS, WIDTH)), list[int]()
+
+    def on_host(y_part: Any) -> None:
+        rows_on_host.append(len(y_part))
+        if len(rows_on_host) == 1:      # all are submitted, and the device has done its parts
+            until(lambda: bool((y[-FEW:] == N_TASKS).all()), "trials")
+        if len(rows_on_host) == 2:
+            until(lambda: bool((y[:-FEW] == 2).any()), "a device that helps")
+        time.sleep(0.3 * len(y_part) / N_ROWS)
+        y_part += 1
+
+    task = ct.Task("slow", ("y",), roles={"y": "updating"})
+    task.variant(on_host)
+    task.variant(KERNEL)
+    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+        both = ct.hybrid(task, cut={"y": ct.Row})
+        futures = [pool.submit(both, y) for _ in range(N_TASKS)]
+        assert [future.exception(HANGS_S) for future in futures] == [None] * N_TASKS
+    assert (y == N_TASKS).all()
+    assert rows_on_host[0] == N_ROWS - FEW and max(rows_on_host[1:]) < N_ROWS - FEW
+
+
+@pytest.mark.parametrize(("known_s", "help_s"), [
+    ((8.0, 2.0, None), 2.0 / 64), ((8.0, 2.0, 2.0), 1.0 / 64), ((None, 2.0, 2.0), None),
+    ((8.0, None, None), None),
+])  # fmt: skip
+def test_help_is_what_others_are_known_to_do_when_the_share_begins(
+    known_s: tuple[float | None, ...], help_s: float | None
+) -> None:
+    ways: list[Any] = [SimpleNamespace(number=n) for n in range(len(known_s))]
+    sides = [Side(way) for way in ways]
+    learnt = list[bool]()
+
+    def known(way: Any, size: float, cores: int) -> Estimate | None:
+        seconds = known_s[way.number] if learnt else None
+        return None if seconds is None else Estimate.about(size * seconds, 0.0, "history")
+
+    forecast: Any = SimpleNamespace(
+        is_new=lambda way: way.number == 0, known=known, refresh=lambda: learnt.append(True)
+    )
+    shares = [(sides[0], 62), (sides[1], 1), (sides[2], 1)]
+    cuts = Cutting(forecast).cut(64.0, 64, 64, shares, is_divided=True)
+    assert [one.rows for one in cuts] == [[(0, 62)], [(62, 63)], [(63, 64)]]
+    assert [one.goes_up for one in cuts] == [True, False, False]
+    job: Any = SimpleNamespace(size=62 / 64, rows=(0, 62), seconds=1e-3)
+    assert cuts[0].help_s is not None
+    found = cuts[0].help_s(job)
+    assert found == pytest.approx(help_s)
+    assert job.seconds == (1e-3 if help_s is None else 8.0 * 62 / 64)
+
+
+def test_shares_that_are_known_or_wanted_are_no_guesses() -> None:
+    sides = [Side(SimpleNamespace(number=n)) for n in range(2)]     # type: ignore[arg-type]
+    forecast: Any = SimpleNamespace(is_new=lambda way: False, known=lambda *_: None)
+    shares = [(sides[0], 32), (sides[1], 32)]
+    assert [one.help_s for one in Cutting(forecast).cut(1.0, 64, 64, shares, is_divided=True)] == [
+        None, None
+    ]  # fmt: skip
+    forecast.is_new = lambda way: True
+    for its, is_divided in ((shares, False), (shares[:1], True)):
+        cuts = Cutting(forecast).cut(1.0, 64, 64, its, is_divided=is_divided)
+        assert all(one.help_s is None for one in cuts)
