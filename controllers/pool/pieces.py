@@ -17,6 +17,7 @@ from controllers.pool.task_error import TaskError
 LEAST_S = 4e-3      # of a piece that is cut off: about a tenth of that is spent on it ...
 LEAST_TAKEN_S = 1.5e-3  # ... and of the last ones, by who would have nothing to do
 UNITS = 64      # in which rows are taken over: a launch over rows that were seen costs half of one
+MANY = 4        # workers of a lane, from which on pieces are longer, as they begin one by one
 Rows = tuple[int, int]      # from the first one to before the last one
 # Gives a piece, which has its rows, its arguments; the number is that of a planned piece.
 Fill = Callable[[Job, int], None]
@@ -102,11 +103,11 @@ class Pieces:
         return self._made((high - n, high) if self._goes_up else (low, low + n)) if n else None
 
     def _own(self) -> int:
-        """How many rows of those that are left suit its lane next, beside who helps."""
+        """How many rows of those that are left suit one worker of its lane, beside who helps."""
         assert self._help_s is not None, "somebody helps"
-        row_s = max(self.row_s, SHORTEST_S)
-        part = 1 / (1 + row_s / (self._whole.at_once * self._help_s))
-        return max(self._suiting(part * _count(self._left), row_s), ceil(LEAST_S / row_s))
+        row_s, n = max(self.row_s, SHORTEST_S), self._whole.at_once
+        each = _count(self._left) / (n + row_s / self._help_s)
+        return max(self._suiting(each, row_s), ceil(least_s(n) / row_s))
 
     def _suiting(self, n_rows: float, row_s: float) -> int:
         """How many of so many rows to do at once: half of them, as estimates are not sure."""
@@ -182,6 +183,11 @@ class Pieces:
 
     def _seconds(self, n_rows: int) -> float:
         return self._whole.seconds * self._whole.at_once * n_rows / self._n_rows
+
+
+def least_s(n_jobs: int) -> float:
+    """Of a piece that is cut off of what so many workers do at once."""
+    return LEAST_S * max(1.0, n_jobs / MANY)
 
 
 def _without(rows: Rows, taken: Rows) -> tuple[Rows, Rows]:

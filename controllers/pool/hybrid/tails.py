@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from controllers.estimates.estimate import Estimate
-from controllers.pool.pieces import LEAST_S
+from controllers.pool.pieces import least_s
 
 LEAST_TAIL, MOST_TAIL = 0.125, 0.5    # of a share that is cut further, and steps between them
 FEWEST_PARTS, MOST_PARTS = 4, 7     # up to which the share of a worker is cut; between them ...
@@ -41,7 +41,7 @@ def parts_of(
         # where one side is as much slower than foreseen as the other one is faster
         tail = min(MOST_TAIL, 2 * max(unsure, known.most_s / known.seconds - 1))
         tail = round(tail / LEAST_TAIL) * LEAST_TAIL      # so that the same rows come again
-        least = LEAST_S * max(1.0, n_jobs / 4)
+        least = least_s(n_jobs)
         if tail >= LEAST_TAIL and tail * known.seconds >= least:
             pieces = [1 - tail, tail]
             n_pieces = min(MOST_PARTS, max(FEWEST_PARTS, 1 + MOST_TAILS // n_jobs))
