@@ -8,8 +8,9 @@
 A task whose whole takes the first side so many milliseconds, and the second one so many times as
 long: the rate of both over the sum of those alone, in turns, and over that of the better one; and
 over the sum of those of both sides, each with a task of its own at the same time: what a machine
-whose cores share caches, power and memory gives, without anything to divide.  Then how long after
-its submission the last of the sides has begun, in s.
+whose cores share caches, power and memory gives, without anything to divide.  `at first` is the
+rate of the very first ones over the sum; with CONTROLLERS_ESTIMATES=off nothing is known of them.
+Then how long after its submission the last of the sides has begun, in s.
 The sides are a device and the cores that it leaves: all beside a GPU, without those that it
 computes with where it is (part of) a CPU.  Two devices are the sides themselves: unlike ones
 (`--device gpu:0 cpu`), or parts of one (`--device cpu/1,1`), of which the second one is slowed: it
@@ -236,6 +237,7 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
 
         again = count_for(by_first, first_s)
         on_host = 1 if is_slowed else count_for(by_second, ratio * first_s)
+    at_first = work.timed(both, again, on_host, work.pool)
     for _ in range(WARM):
         work.drawn()
         work.timed(both, again, on_host, work.pool)
@@ -256,6 +258,7 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
     return {
         "first alone": one_s, "second alone": other_s, "both": both_s,
         "of the sum": median(sums), "least": min(sums), "most": max(sums),
+        "at first": 1 / at_first / (1 / one_s + 1 / other_s),
         "of what both do at once": median(1 / two / rate for _, _, two, rate, _ in found),
         "over the better one": min(one_s, other_s) / both_s, "begun by all after": begun_s,
     }  # fmt: skip

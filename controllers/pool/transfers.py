@@ -44,11 +44,10 @@ class Transfers:
         found = None if link is None else link.estimate(size, 1)
         if link is None or found is None:
             return LINK_S + nbytes / LINK_BYTES_S
-        if found.source != "regression" or size <= (largest := link.largest):
-            return found.seconds
-        known = link.estimate(largest, 1)
-        assert known is not None, "some were seen"
-        return min(found.seconds, known.seconds + (size - largest) / SLOW_BYTES_S)
+        if found.source == "regression" and size > (largest := link.largest):
+            known = link.estimate(largest, 1) or found
+            return min(found.seconds, known.seconds + (size - largest) / SLOW_BYTES_S)
+        return found.seconds
 
     def _link(self, memory: int, to_device: bool) -> Executions | None:
         """None where no lane has this memory."""
