@@ -128,6 +128,9 @@ class Work:
                     time.sleep(0.1 * work.wait_s(number, high - low))
                 return (time.perf_counter_ns() - int(self.start)) / 1e9
 
+            def ends_within(self, seconds: float) -> bool:
+                return False
+
         def begun(job: Any) -> bool:
             if not begin(job):
                 return False

@@ -50,7 +50,9 @@ class Crew:
             self.push(job)
 
     def push(self, job: Job) -> None:
-        """`job` is for threads of its lane, which are woken, else one of another lane, to look."""
+        """`job` is for threads of its lane, which are woken, and those who are to help; else one of
+        another lane, to look.
+        """
         assert job.placed is not None, "the forecast has seen it"
         lane, woken = job.placed.lane, False
         if job.state != RUNNING:    # a piece of it
@@ -62,11 +64,10 @@ class Crew:
             if not self._has_room(lane) or not (lane.ring() or self._start(lane)):
                 break
             woken = True
-        helpers = self._helpers(lane)
-        if helpers or not woken:
-            for other in helpers or [way.lane for way in job.may_run]:
-                if other is not lane and (other.ring() or self._start(other)):
-                    break
+        helpers = lane.helpers
+        for other in helpers or [way.lane for way in job.may_run if not woken]:
+            if other is not lane and (other.ring() or self._start(other)) and not helpers:
+                break
 
     def begin(self, job: Job, ways: Sequence[Way]) -> bool:
         """Start a kernel where nothing has to be waited for, and nobody to be asked; if it was.
@@ -252,19 +253,11 @@ class Crew:
         """
         if lane.device is not None:
             return len(lane.running) <= (lane.begun is not None)
-        helpers = self._helpers(lane)
         taken = sum(
             other.cores for other in self._lanes
-            if other.ready or other.running or other in helpers
+            if other.ready or other.running or other in lane.helpers
         )  # fmt: skip
         return len(lane.running) < max(1, lane.n_threads - taken)
-
-    def _helpers(self, lane: Lane) -> Sequence[Lane]:
-        """Who is to do a part of what a lane does next, whose share was a guess."""
-        job = lane.ready[0][2] if lane.ready else None
-        if job is None or job.pieces is None or not job.pieces.awaits_help:
-            return ()
-        return [way.lane for way in job.may_run]
 
     def _leave_cores(self, lane: Lane) -> None:
         """A lane has nothing to do: functions may have the cores of its device."""

@@ -16,7 +16,7 @@ from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.sides import Side
 from controllers.pool.hybrid.tails import parts_of
 from controllers.pool.job import Job
-from controllers.pool.pieces import HelpS, Rows
+from controllers.pool.pieces import HelpS, Rows, least_s
 
 
 class SideRows(NamedTuple):
@@ -77,6 +77,9 @@ class Cutting:
             return self._forecast.known(side.way, job.size / side.n_jobs, side.cores)
 
         def help_s(job: Job) -> float | None:
+            its = known(own, job)
+            if its is None or its.seconds <= least_s(own.n_jobs):   # it is one piece
+                return None
             self._forecast.refresh()    # nobody may have had time for that since
             its, others = known(own, job), [known(one, job) for one in sides if one is not own]
             speed = sum(1 / one.seconds for one in others if one is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,14 +77,20 @@ def test_help_is_what_others_are_known_to_do_when_the_share_begins(
 ) -> None:
     ways: list[Any] = [SimpleNamespace(number=n) for n in range(len(known_s))]
     sides = [Side(way) for way in ways]
-    learnt = list[bool]()
+    times = 0.0     # what is known
 
     def known(way: Any, size: float, cores: int) -> Estimate | None:
-        seconds = known_s[way.number] if learnt else None
-        return None if seconds is None else Estimate.about(size * seconds, 0.0, "history")
+        seconds = known_s[way.number]
+        if seconds is None or not times:
+            return None
+        return Estimate.about(times * size * seconds, 0.0, "history")
+
+    def refresh() -> None:
+        nonlocal times
+        times = 1.0
 
     forecast: Any = SimpleNamespace(
-        is_new=lambda way: way.number == 0, known=known, refresh=lambda: learnt.append(True)
+        is_new=lambda way: way.number == 0, known=known, refresh=refresh
     )
     shares = [(sides[0], 62), (sides[1], 1), (sides[2], 1)]
     cuts = Cutting(forecast).cut(64.0, 64, 64, shares, is_divided=True)
@@ -91,8 +98,11 @@ def test_help_is_what_others_are_known_to_do_when_the_share_begins(
     assert [one.goes_up for one in cuts] == [True, False, False]
     job: Any = SimpleNamespace(size=62 / 64, rows=(0, 62), seconds=1e-3)
     assert cuts[0].help_s is not None
-    found = cuts[0].help_s(job)
-    assert found == pytest.approx(help_s)
+    assert cuts[0].help_s(job) is None, "nothing is known of its side"
+    times = 1e-4
+    assert cuts[0].help_s(job) is None and job.seconds == 1e-3, "who is so fast needs no help"
+    times = 2.0     # until what has ended lately is looked at
+    assert cuts[0].help_s(job) == pytest.approx(help_s)
     assert job.seconds == (1e-3 if help_s is None else 8.0 * 62 / 64)
 
 
@@ -107,3 +117,23 @@ def test_shares_that_are_known_or_wanted_are_no_guesses() -> None:
     for its, is_divided in ((shares, False), (shares[:1], True)):
         cuts = Cutting(forecast).cut(1.0, 64, 64, its, is_divided=is_divided)
         assert all(one.help_s is None for one in cuts)
+
+
+@pytest.mark.parametrize("awaits_help", [True, False])
+def test_who_is_to_help_is_woken_and_has_a_core(awaits_help: bool) -> None:
+    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+        host, device = pool._lanes
+        pieces = SimpleNamespace(look_for_help=lambda: None, awaits_help=awaits_help)
+        job: Any = SimpleNamespace(
+            pieces=pieces, placed=SimpleNamespace(lane=host), at_once=1, n_left=2, rank_s=0.0,
+            number=0, may_run=[SimpleNamespace(lane=lane) for lane in (host, device)], state=0,
+        )  # fmt: skip
+        bells = [SimpleQueue[bool](), SimpleQueue[bool]()]
+        for lane, bell in zip((host, device), bells):
+            lane.bells = [bell]
+        with pool._lock:
+            pool._crew.push(job)
+            assert [bell.qsize() for bell in bells] == [1, awaits_help]
+            host.running = {object(): 0.0}  # type: ignore[dict-item]
+            assert pool._crew._has_room(host) != awaits_help
+            host.running, host.ready, host.bells, device.bells = {}, [], [], []
