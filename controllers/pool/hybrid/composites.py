@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from math import log2
 from typing import Any, NamedTuple, TypeAlias, Union
 
@@ -180,9 +181,12 @@ class Composites:
             jobs.made(hybrid.task, args, None, whole.size * count / MOST_UNITS)
             for _, count in shares
         ]
+        sides, find = [side for side, _ in shares], None
+        if hybrid.shares is None and self._cutting.is_guess(sides):
+            find = partial(self._cutting.shares, whole.size, sides)
         splitting = Splitting(
-            hybrid, whole, parts, [count / MOST_UNITS for _, count in shares], self._memories,
-            self._submissions, self._lock,
+            hybrid, whole, parts, [count / MOST_UNITS for _, count in shares], find,
+            self._memories, self._submissions, self._lock,
         )  # fmt: skip
         waits = [one for one in args if isinstance(one, TaskFuture)]
         begun = jobs.enter(jobs.made(splitting.begin, waits), whole.touches)

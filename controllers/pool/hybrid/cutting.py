@@ -47,15 +47,12 @@ class Cutting:
         is_divided: others may take of a share.
         """
         is_divided = is_divided and len(shares) > 1
-        known = [
-            self._forecast.known(side.way, size * count / n / side.n_jobs, side.cores)
-            if is_divided else None
-            for side, count in shares
-        ]  # fmt: skip
+        known = [self._known(side, size * count / n) if is_divided else None
+                 for side, count in shares]  # fmt: skip
         # who is early finds as much elsewhere as it has of the whole; the less the slower it is
         early = [0.0 if one is None else (1 - one.least_s / one.seconds) * count / n
                  for one, (_, count) in zip(known, shares)]  # fmt: skip
-        is_guess = is_divided and any(self._forecast.is_new(side.way) for side, _ in shares)
+        is_guess = is_divided and self.is_guess([side for side, _ in shares])
         found: list[SideRows] = []
         first = 0
         for number, (side, count) in enumerate(shares):
@@ -71,18 +68,35 @@ class Cutting:
             found.append(SideRows(side, rows, not found, help_s))
         return found
 
+    def is_guess(self, sides: Sequence[Side]) -> bool:
+        """Whether so little is known of one of them that shares are guesses."""
+        return any(self._forecast.is_new(side.way) for side in sides)
+
+    def shares(self, size: float, sides: Sequence[Side]) -> list[float] | None:
+        """What of a task that has so much to do suits each side, by what is known of all by now.
+
+        None where nothing is known of one.  Where something lies makes no difference.
+        """
+        speeds = [1 / one.seconds for one in self._known_by_now(sides, size) if one is not None]
+        return [one / sum(speeds) for one in speeds] if len(speeds) == len(sides) else None
+
+    def _known(self, side: Side, size: float) -> Estimate | None:
+        return self._forecast.known(side.way, size / side.n_jobs, side.cores)
+
+    def _known_by_now(self, sides: Sequence[Side], size: float) -> list[Estimate | None]:
+        self._forecast.refresh()    # nobody may have had time for that since
+        return [self._known(side, size) for side in sides]
+
     def _help_s(self, own: Side, sides: Sequence[Side]) -> HelpS:
         """Says how long a row of a side's job takes all the others, and foresees that job anew."""
-        def known(side: Side, job: Job) -> Estimate | None:
-            return self._forecast.known(side.way, job.size / side.n_jobs, side.cores)
+        others = [side for side in sides if side is not own]
 
         def help_s(job: Job) -> float | None:
-            its = known(own, job)
+            its = self._known(own, job.size)
             if its is None or its.seconds <= least_s(own.n_jobs):   # it is one piece
                 return None
-            self._forecast.refresh()    # nobody may have had time for that since
-            its, others = known(own, job), [known(one, job) for one in sides if one is not own]
-            speed = sum(1 / one.seconds for one in others if one is not None)
+            its, *known = self._known_by_now([own, *others], job.size)
+            speed = sum(1 / one.seconds for one in known if one is not None)
             if its is None or not speed:
                 return None
             assert job.rows is not None, "a part of a task"

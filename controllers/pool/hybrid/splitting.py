@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from controllers.pool.data import Touch
 from controllers.pool.hybrid.hybrid import Hybrid, Part
@@ -17,9 +17,12 @@ from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 from hitmap.argument import sequence
 
+# Shares of a task by what is known by now; None where that is too little.
+FindShares: TypeAlias = "Callable[[], Sequence[float] | None]"
+
 
 class Splitting:
-    """One submission.
+    """One submission, whose shares are found again when it is split, if `find` is given.
 
     begin: the task that splits, and gives the jobs of parts, which wait for it, what they are for.
     end: the task that merges, given what `begin` and the parts have returned.
@@ -27,9 +30,11 @@ class Splitting:
 
     def __init__(
         self, hybrid: Hybrid, whole: Job, parts: Sequence[Job], shares: Sequence[float],
-        memories: Memories, submissions: Submissions, lock: threading.RLock,
+        find: FindShares | None, memories: Memories, submissions: Submissions,
+        lock: threading.RLock,
     ) -> None:  # fmt: skip
         self._hybrid, self._parts, self._shares = hybrid, list(parts), tuple(shares)
+        self._find, self._size = find, whole.size
         self._memories, self._submissions, self._lock = memories, submissions, lock
         self._owner: Owner = future_of(whole).owner
         self._args, self._touches = whole.args, whole.touches
@@ -49,6 +54,11 @@ class Splitting:
         self._memories.before(self._touches, HOST_MEMORY)
         split = self._hybrid.split
         assert split is not None, "a function that splits"
+        if self._find is not None:
+            with self._lock:
+                self._shares = tuple(self._find() or self._shares)
+                for part, share in zip(self._parts, self._shares):
+                    part.size = share * self._size
         found = split(self._shares, *self._views())
         name, n = self._hybrid.task.name, len(self._shares)
         given = [tuple(sequence(one, f"task {name!r}: a part", "arguments"))

@@ -119,6 +119,31 @@ def test_shares_that_are_known_or_wanted_are_no_guesses() -> None:
         assert all(one.help_s is None for one in cuts)
 
 
+def test_functions_split_by_what_is_known_when_they_do() -> None:
+    y, seen = np.zeros((N_ROWS, WIDTH)), list[tuple[float, ...]]()
+
+    def split(shares: tuple[float, ...], y: Any) -> list[tuple[Any]]:
+        seen.append(shares)
+        row = min(max(1, round(shares[0] * N_ROWS)), N_ROWS - 1)
+        return [(y[:row],), (y[row:],)]
+
+    def on_host(y_part: Any) -> None:
+        time.sleep(0.1 * len(y_part) / N_ROWS)
+        y_part += 1
+
+    task = ct.Task("slow", ("y",), roles={"y": "updating"})
+    task.variant(on_host)
+    task.variant(KERNEL)
+    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+        both = ct.hybrid(task, split=split)
+        futures = [pool.submit(both, ct.updating(y)) for _ in range(N_TASKS)]
+        assert [future.exception(HANGS_S) for future in futures] == [None] * N_TASKS
+        fixed = pool.submit(ct.hybrid(task, split=split, shares=(1, 3)), ct.updating(y))
+        assert fixed.exception(HANGS_S) is None
+    assert (y == N_TASKS + 1).all() and seen.pop() == (0.25, 0.75)
+    assert seen[0] == (63 / 64, 1 / 64) != seen[-1] and sum(seen[-1]) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("awaits_help", [True, False])
 def test_who_is_to_help_is_woken_and_has_a_core(awaits_help: bool) -> None:
     with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
