@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from controllers.estimates.estimate import Estimate
 from controllers.pool.forecast import Forecast
+from controllers.pool.hybrid.division import TRIALS
 from controllers.pool.hybrid.sides import Side
 from controllers.pool.hybrid.tails import parts_of
 from controllers.pool.job import Job
@@ -75,10 +76,15 @@ class Cutting:
     def shares(self, size: float, sides: Sequence[Side]) -> list[float] | None:
         """What of a task that has so much to do suits each side, by what is known of all by now.
 
-        None where nothing is known of one.  Where something lies makes no difference.
+        As much as a trial at least, since parts of the task are there.  None where nothing is known
+        of one.  Where something lies makes no difference.
         """
         speeds = [1 / one.seconds for one in self._known_by_now(sides, size) if one is not None]
-        return [one / sum(speeds) for one in speeds] if len(speeds) == len(sides) else None
+        if len(speeds) < len(sides):
+            return None
+        found = [max(one / sum(speeds), 1 / TRIALS) for one in speeds]
+        found[found.index(max(found))] -= sum(found) - 1
+        return found
 
     def _known(self, side: Side, size: float) -> Estimate | None:
         return self._forecast.known(side.way, size / side.n_jobs, side.cores)

@@ -144,6 +144,25 @@ def test_functions_split_by_what_is_known_when_they_do() -> None:
     assert seen[0] == (63 / 64, 1 / 64) != seen[-1] and sum(seen[-1]) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("known_s", "shares"), [
+    ((3.0, 1.0), [0.25, 0.75]), ((999.0, 1.0), [1 / 64, 63 / 64]), ((3.0, None), None),
+    ((1.0, 999.0, 1.0), [0.5 - 1 / 64, 1 / 64, 0.5]),
+])  # fmt: skip
+def test_shares_are_as_large_as_trials(
+    known_s: tuple[float | None, ...], shares: list[float] | None
+) -> None:
+    sides = [Side(SimpleNamespace(number=n)) for n in range(len(known_s))]  # type: ignore[arg-type]
+
+    def known(way: Any, size: float, cores: int) -> Estimate | None:
+        seconds = known_s[way.number]
+        return None if seconds is None else Estimate.about(seconds, 0.1, "history")
+
+    forecast: Any = SimpleNamespace(refresh=lambda: None, known=known)
+    found = Cutting(forecast).shares(1.0, sides)
+    assert found == (None if shares is None else pytest.approx(shares, abs=1e-3))
+    assert found is None or sum(found) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("awaits_help", [True, False])
 def test_who_is_to_help_is_woken_and_has_a_core(awaits_help: bool) -> None:
     with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
