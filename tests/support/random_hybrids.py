@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from random_tasks import Graph
 
 import controllers as ct
+from controllers.pool import pieces, stealing
+from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.division import Divisions, End
 from controllers.pool.hybrid.hybrid import Part
 
 MOST_SIDES = 3
+SHORT_S = 1e-9
+GUESSES: list[tuple[Any, str, Any]] = [
+    (Forecast, "is_new", lambda forecast, way: True), (pieces, "LEAST_S", SHORT_S),
+    (stealing, "LEAST_TAKEN_S", SHORT_S),
+]  # fmt: skip
 
 
 class HybridPool:
@@ -86,7 +94,9 @@ def submitted(graph: Graph, pool: Any, seed: int) -> tuple[list[Any], list[Any],
 
 @contextmanager
 def any_shares(seed: int) -> Iterator[None]:
-    """In place of those by estimates."""
+    """In place of those by estimates; and with half of the seeds all are guesses, of which others
+    do some, however short they are.
+    """
     draw, before = random.Random(seed), Divisions.of
 
     def anyhow(
@@ -97,6 +107,9 @@ def any_shares(seed: int) -> Iterator[None]:
 
     Divisions.of = anyhow       # type: ignore[method-assign, assignment]
     try:
-        yield
+        with ExitStack() as given:
+            for where, what, value in GUESSES if draw.randint(0, 1) else ():
+                given.enter_context(patch.object(where, what, value))
+            yield
     finally:
         Divisions.of = before       # type: ignore[method-assign]
