@@ -100,8 +100,9 @@ def any_shares(seed: int) -> Iterator[None]:
     draw, before = random.Random(seed), Divisions.of
 
     def anyhow(
-        divisions: Divisions, key: object, ends: Sequence[End], n: int, floor_s: float
-    ) -> list[int]:
+        divisions: Divisions, key: object, ends: Sequence[End], n: int, floor_s: float,
+        likely: int,
+    ) -> list[int]:  # fmt: skip
         upto = sorted([0, n, *(draw.randint(0, n) for _ in ends[1:])])
         return [b - a for a, b in zip(upto, upto[1:])]
 

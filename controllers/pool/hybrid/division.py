@@ -22,13 +22,16 @@ _HALVINGS = 14      # of the time in question
 End: TypeAlias = Callable[[int, int], float]
 
 
-def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
+def divided(
+    ends: Sequence[End], n: int, floor_s: float = 0.0, likely: int = 0
+) -> list[int]:
     """The units of each side, which has the next ones in order; ends may not fall with more units.
 
     But that of a side which does it all: it may have what others leave.
 
     A side of which nothing is known says that a `trial` takes no time and more take for ever: it
-    gets that, to be known then.  floor_s: before which nothing is over, whoever does it.
+    gets that, to be known then.  floor_s: before which nothing is over, whoever does it.  likely:
+    the number of who is fastest, probably, where nothing is known of anybody.
 
     >>> divided([lambda a, b: 3.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8)
     [2, 6]
@@ -36,12 +39,16 @@ def divided(ends: Sequence[End], n: int, floor_s: float = 0.0) -> list[int]:
     [0, 8]
     >>> divided([lambda a, b: 3.0 * (b - a), lambda a, b: 1.0 * (b - a)], 8, floor_s=9.0)
     [0, 8]
+    >>> divided([unknown(64), unknown(64), unknown(64)], 64, likely=1)
+    [1, 62, 1]
     """
     alone = [end(0, n) for end in ends]
     best = min(alone)
     if math.isinf(best):    # nothing is known of anybody
         few, units = min(n, len(ends)) - 1, trial(n)
-        return [n - few * units, *[units] * few, *[0] * (len(ends) - 1 - few)]
+        found = [units] * few + [0] * (len(ends) - 1 - few)
+        found.insert(likely, n - few * units)
+        return found
     unknown = any(map(math.isinf, alone))
     low_s, high_s = 0.0, best
     for _ in range(_HALVINGS):
@@ -62,13 +69,15 @@ class Divisions:
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[list[End], float, list[int]]] = {}
 
-    def of(self, key: Hashable, ends: Sequence[End], n: int, floor_s: float) -> list[int]:
+    def of(
+        self, key: Hashable, ends: Sequence[End], n: int, floor_s: float, likely: int = 0
+    ) -> list[int]:
         """As `divided`; `key` is that of such tasks."""
         known = self._known.get(key)
         if known is None or known[0] != ends or known[1] != floor_s:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            known = self._known[key] = [*ends], floor_s, divided(ends, n, floor_s)
+            known = self._known[key] = [*ends], floor_s, divided(ends, n, floor_s, likely)
         return [*known[2]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controllers.estimates.device_rates import class_rate
 from controllers.estimates.task_key import TaskKey
 from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
@@ -148,7 +149,7 @@ class Sides:
         waits: how long sides are busy.
         """
         key = *((side.way, side.cores, side.n_jobs) for side in sides), n
-        best = self._divisions.of(key, ends, n, floor_s)
+        best = self._divisions.of(key, ends, n, floor_s, likely(sides))
         is_new = [self._forecast.is_new(side.way) for side in sides]
         found = self._tries.counts(key, ends, best, is_new)
         if found == best and len(sides) > 1 and end_of(ends, best) < float("inf"):
@@ -258,6 +259,14 @@ class Sides:
             return start_s + done_s + last_s
 
         return end_s
+
+
+def likely(sides: Sequence[Side]) -> int:
+    """Which side is fastest, by the classes of devices; the first one of those that are alike."""
+    devices = [side.way.lane.device for side in sides]
+    rates = [side.cores * side.n_jobs if device is None else class_rate(device)
+             for side, device in zip(sides, devices)]  # fmt: skip
+    return rates.index(max(rates))
 
 
 def _shared(calls: Sequence[Job]) -> dict[tuple[object, object], Touch]:

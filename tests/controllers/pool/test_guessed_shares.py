@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -14,10 +15,12 @@ import pytest
 from mpi_jobs import HANGS_S
 
 import controllers as ct
+from controllers.device.listing import devices
 from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.pool.hybrid.cutting import Cutting
-from controllers.pool.hybrid.sides import Side
+from controllers.pool.hybrid.division import divided, unknown
+from controllers.pool.hybrid.sides import Side, likely
 from controllers.pool.pool import Pool
 from hitmap.comm import SerialCommunicator
 
@@ -30,6 +33,10 @@ KERNEL = ct.Kernel.of("slow", """
         for (int i = 0; i < 400; i++) v = v * 1.0000001 + 1e-9 * i;
         HERE(y) += 1 + (v > 1e30);
     }""")  # fmt: skip
+
+
+def plus_one(y: Any) -> None:
+    y += 1
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +124,36 @@ def test_shares_that_are_known_or_wanted_are_no_guesses() -> None:
     for its, is_divided in ((shares, False), (shares[:1], True)):
         cuts = Cutting(forecast).cut(1.0, 64, 64, its, is_divided=is_divided)
         assert all(one.help_s is None for one in cuts)
+
+
+@pytest.mark.parametrize(("kinds", "n_workers", "who"), [
+    (["gpu"], 15, 1), (["cpu"], 15, 0), (["cpu", "gpu"], 1, 2), (["gpu", "gpu"], 1, 1),
+])  # fmt: skip
+def test_new_tasks_are_given_to_the_class_that_is_fastest(
+    kinds: list[str], n_workers: int, who: int
+) -> None:
+    cpu = replace(next(one for one in devices() if one.kind == "cpu"), compute_units=2)
+    lanes = [None, *(replace(cpu, kind=kind) for kind in kinds)]    # type: ignore[arg-type]
+    sides = [
+        Side(SimpleNamespace(lane=SimpleNamespace(device=one)), 1, 1 if one else n_workers)   # type: ignore[arg-type]
+        for one in lanes
+    ]  # fmt: skip
+    assert likely(sides) == who
+    counts = divided([unknown(64)] * len(sides), 64, likely=who)
+    assert sum(counts) == 64 and counts.index(max(counts)) == who and min(counts) == 1
+
+
+def test_a_new_task_is_divided_by_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controllers.pool.hybrid.sides.class_rate", lambda device: 2.0)
+    y = np.zeros((N_ROWS, 8))
+    task = ct.Task("slow", ("y",), roles={"y": "updating"})
+    task.variant(plus_one)
+    task.variant(KERNEL)
+    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+        future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
+        assert future.exception(HANGS_S) is None
+    assert {part.job.rows for part in future.parts} == {(0, FEW), (FEW, N_ROWS)}
+    assert (y == 1).all()
 
 
 def test_functions_split_by_what_is_known_when_they_do() -> None:
