@@ -43,10 +43,11 @@ class Call:
     """What follows from the arrays that a task is given, and from what it does to them.
 
     may_run: in which ways it can be done.  nbytes: of the arrays.  works: what it does in a way.
-    bound: to which tiles launches in a way are bound (`KnownLaunches`).
+    bound: to which tiles launches in a way are bound (`KnownLaunches`).  plan: who does how much of
+    it (`Planning`).
     """
 
-    __slots__ = ("shown", "may_run", "nbytes", "works", "bound")
+    __slots__ = ("shown", "may_run", "nbytes", "works", "bound", "plan")
 
     def __init__(self, touches: Sequence[Touch], may_run: list[Way]) -> None:
         self.shown = [Shown(*one[2:]) for one in touches]
@@ -54,6 +55,7 @@ class Call:
         self.nbytes = float(sum(touch.view.nbytes for touch in touches))
         self.works: dict[Way, Work | None] = {}
         self.bound: dict[Way, Any] = {}     # of `KnownLaunches`, which knows of jobs
+        self.plan: Any = None       # of `Planning`, which does, too
 
     def touches(self, arrays: Sequence[Array]) -> list[Touch] | None:
         """The touches of arrays, in their order; None if one cannot be written any more."""

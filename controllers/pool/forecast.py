@@ -49,7 +49,7 @@ class Forecast:
         self._executions: dict[TaskKey, Executions] = {}
         self.due: dict[Executions, None] = {}       # for `refresh`, ...
         self.is_overdue = False     # ... which nobody had time for while many more have ended
-        self._transfers = Transfers(lanes, memories, self._of_key)
+        self.transfers = Transfers(lanes, memories, self._of_key)
         self.when_learnt: list[Callable[[], None]] = []     # called after each `refresh`
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
@@ -94,6 +94,11 @@ class Forecast:
     def go_on_to_end(self) -> None:
         """All jobs are over."""
         self.go_on(max((*self._cores, *self._free_s.values())))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do, as far as the program knows."""
+        return self.clock_s >= max(self._cores[-1], *self._free_s.values())
 
     def ended(self, job: Job, way: Way, seconds: float) -> None:
         """A job, or a piece of one, has taken so long."""
@@ -175,11 +180,11 @@ class Forecast:
 
     def back_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from a lane to the host's memory."""
-        return self._transfers.seconds(lane.memory, nbytes, to_device=False)
+        return self.transfers.seconds(lane.memory, nbytes, to_device=False)
 
     def there_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from the host's memory to a lane."""
-        return self._transfers.seconds(lane.memory, nbytes, to_device=True)
+        return self.transfers.seconds(lane.memory, nbytes, to_device=True)
 
     def transfer_s(self, job: Job, lane: Lane) -> float:
         """How long what the job reads is on its way to a lane, by where it is foreseen to be."""
@@ -189,7 +194,7 @@ class Forecast:
         """The same of what touches read; of a replica the host is brought all before."""
         if not self._memories.any:
             return 0.0
-        self._transfers.learn()
+        self.transfers.learn()
         return sum(
             self._moved_s(touch, move)
             for touch in touches for move in moves_of(touch, lane.memory, replica=replica)
@@ -199,7 +204,7 @@ class Forecast:
         """The same for the first 0, 1 ... n of n parts of the rows of what is read."""
         if not self._memories.any:
             return moved_upto((), n)
-        self._transfers.learn()
+        self.transfers.learn()
         moves = [
             (self._moved_s(touch, move), move[2], rows_of(touch))
             for touch in touches for move in moves_of(touch, lane.memory, replica=False)
@@ -209,11 +214,11 @@ class Forecast:
     def _moved_s(self, touch: Touch, move: Move) -> float:
         source, target, cells = move
         nbytes = cells.n_cells * touch.datum.dtype.itemsize
-        return self._transfers.seconds(max(source, target), nbytes, to_device=target > HOST_MEMORY)
+        return self.transfers.seconds(max(source, target), nbytes, to_device=target > HOST_MEMORY)
 
     def keep(self) -> None:
         """Write what was learnt, for other programs."""
-        self._transfers.learn()
+        self.transfers.learn()
         for one in self._executions.values():
             one.add_first()
         self._tell_all()

@@ -29,6 +29,11 @@ class Newest:
         self._all = Region.of([box])
         self._stale: dict[int, Region] = {HOST_MEMORY: Region()}
 
+    @property
+    def stale(self) -> tuple[tuple[int, Region], ...]:
+        """Which cells memories do not have; those that are not there have none."""
+        return (*self._stale.items(),)
+
     def has(self, memory: int, box: Shape) -> bool:
         """Whether the newest values of `box` are in this memory."""
         known = self._stale.get(memory)
@@ -36,7 +41,7 @@ class Newest:
 
     def moves(self, memory: int, box: Shape) -> tuple[Move, ...]:
         """What brings the newest cells of `box` to a memory, in this order; by way of the host."""
-        return _moves((*self._stale.items(),), memory, box)
+        return _moves(self.stale, memory, box)
 
     def brought(self, memory: int, cells: Region) -> None:
         """These cells were copied to a memory."""

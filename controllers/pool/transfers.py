@@ -2,9 +2,10 @@
 """How long bytes are on their way between the host's memory and a device's, by those that were."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from controllers.estimates.task_key import TaskKey
+from controllers.pool.data import Touch
 from controllers.pool.executions import Executions
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
@@ -35,6 +36,14 @@ class Transfers:
             link = self._link(memory, to_device)
             if link is not None and nbytes:
                 link.add((rounded(nbytes), 1, seconds, None))
+
+    def where(self, touches: Iterable[Touch]) -> Hashable:
+        """Where the newest cells are foreseen to be: while that is so, the same moves are."""
+        if not self._memories.any:
+            return ()
+        self.learn()
+        stamps = tuple(link and link.stamp for link in self._known.values())
+        return stamps, *(touch.datum.foreseen.stale for touch in touches)
 
     def seconds(self, memory: int, nbytes: int, *, to_device: bool) -> float:
         """Of so many bytes from the host's memory to that of a device, or from there."""

@@ -8,45 +8,28 @@ that function and the last one, which touch all that the task is given.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from math import log2
-from typing import Any, NamedTuple, TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
-from controllers.pool.cut import Cut
 from controllers.pool.forecast import Forecast
-from controllers.pool.hybrid.cutting import Cutting
-from controllers.pool.hybrid.division import end_of
 from controllers.pool.hybrid.hybrid import Hybrid, Replicated, Series
 from controllers.pool.hybrid.item_sums import ItemSums
 from controllers.pool.hybrid.own_arrays import OwnArrays
 from controllers.pool.hybrid.part_jobs import Enter, PartJobs
+from controllers.pool.hybrid.planning import MOST_UNITS, Planning
 from controllers.pool.hybrid.row_parts import RowParts
-from controllers.pool.hybrid.sides import Side, Sides
+from controllers.pool.hybrid.sides import Sides
 from controllers.pool.hybrid.splitting import Splitting
 from controllers.pool.hybrid.summing import Summing
-from controllers.pool.hybrid.worth import Worth
-from controllers.pool.job import Job, Lost, Owner, TaskFuture
+from controllers.pool.job import Lost, Owner, TaskFuture
 from controllers.pool.memories import Memories, Replicas
 from controllers.pool.share import Share
 from controllers.pool.submissions import Submissions
 from controllers.pool.task import Task
 from hitmap.region import Region
 
-MOST_UNITS = 512    # in which shares are counted
-
 Composite: TypeAlias = Union[Hybrid, Replicated, Series]
-
-
-class _Shared(NamedTuple):
-    """Sides of a task with so many units each, and how long it is foreseen to take.
-
-    foreseen_s: 0 where it is not to be compared with others of its kind, or little is known.
-    """
-
-    shares: list[tuple[Side, int]]
-    kind: Hashable
-    foreseen_s: float
 
 
 class Composites:
@@ -58,8 +41,9 @@ class Composites:
     ) -> None:  # fmt: skip
         self._owner, self._submissions, self._forecast = owner, submissions, forecast
         self._memories, self._enter, self._lock = memories, enter, lock
-        self._sides, self._own, self._worth = Sides(forecast, share), OwnArrays(), Worth()
-        self._cutting, self._summing = Cutting(forecast), Summing(self._sides, self._own)
+        self._sides, self._own = Sides(forecast, share), OwnArrays()
+        self._planning = Planning(forecast, share, self._sides)
+        self._summing = Summing(self._sides, self._own)
 
     def submitted(
         self, given: Composite, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -120,15 +104,11 @@ class Composites:
         n_rows = cut.rows(named)
         whole.may_run = cut.suiting(sums.ways)
         made = RowParts(task, cut, sums, jobs, named, len(args))
-        shared = self._shares(hybrid, cut, whole, min(n_rows, MOST_UNITS), n_rows, jobs)
-        cuts = self._cutting.cut(
-            whole.size, n_rows, max(1, min(n_rows, MOST_UNITS)), shared.shares,
-            is_divided=hybrid.shares is None,
-        )  # fmt: skip
-        parts = [made.part(one, whole.size / n_rows) for one in cuts if one.rows]
+        shares, rows = self._planning.rows(hybrid, cut, whole, n_rows, jobs)
+        parts = [made.part(one, whole.size / n_rows) for one in rows if one.rows]
         made.check()
         if len(parts) > 1:
-            self._worth.watch(shared.kind, shared.foreseen_s, parts)
+            self._planning.worth.watch(shares.kind, shares.foreseen_s, parts)
         # devices first: theirs are few long pieces
         jobs.enter_parts(sorted(parts, key=lambda one: one.may_run[0].lane.device is None))
         for part in parts if hybrid.shares is None else ():     # a side without work may take it
@@ -136,34 +116,6 @@ class Composites:
         for name, given in named:
             if name in sums.names:
                 sums.enter(name, given, jobs)
-
-    def _shares(
-        self, hybrid: Hybrid, cut: Cut | None, whole: Job, n: int, n_rows: int | None,
-        jobs: PartJobs,
-    ) -> _Shared:  # fmt: skip
-        """Sides, and how many of n units of a task, of one at least, each one gets."""
-        n = max(1, n)
-        parted = [one for one in whole.touches if cut is None or cut.divides(one.name)]
-        rest = [one for one in whole.touches if cut is not None and not cut.divides(one.name)]
-        sides = self._sides.of(
-            whole.may_run, whole.size, hybrid.devices, all_of_them=hybrid.shares is not None
-        )  # fmt: skip
-        free = {side.way.lane for side in sides}
-        whole.may_run = [way for way in whole.may_run if way.lane in free]
-        ready_s = jobs.ready_s([whole])
-        ends = [
-            self._sides.of_rows(side, whole.size, parted, rest, n, n_rows, ready_s)
-            for side in (sides if hybrid.shares is None else ())
-        ]
-        counts = self._sides.counts(sides, ends, n, hybrid.shares, devices=hybrid.devices)
-        known_by = [(side.way, side.cores, side.n_jobs) for side in sides]
-        kind, foreseen_s = (*known_by, round(log2(max(1.0, whole.size)))), 0.0
-        if ends and n_rows is not None and hybrid.devices is None:
-            waits = [self._sides.wait_s(side, ready_s) for side in sides]
-            counts = self._worth.counts(kind, ends, counts, waits)
-            if not any(self._forecast.is_new(side.way) for side in sides):
-                foreseen_s = end_of(ends, counts, waits)
-        return _Shared([one for one in zip(sides, counts) if one[1]], kind, foreseen_s)
 
     def _split(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
@@ -176,14 +128,15 @@ class Composites:
                 f"{', '.join(kwargs)} by name; leave the names out"
             )
         whole = jobs.made(hybrid.task, args)
-        shares = self._shares(hybrid, None, whole, MOST_UNITS, None, jobs).shares
+        planning = self._planning
+        shares = planning.shares(hybrid, None, whole, MOST_UNITS, None, jobs).some
         parts = [
             jobs.made(hybrid.task, args, None, whole.size * count / MOST_UNITS)
             for _, count in shares
         ]
         sides, find = [side for side, _ in shares], None
-        if hybrid.shares is None and self._cutting.is_guess(sides):
-            find = partial(self._cutting.shares, whole.size, sides)
+        if hybrid.shares is None and planning.cutting.is_guess(sides):
+            find = partial(planning.cutting.shares, whole.size, sides)
         splitting = Splitting(
             hybrid, whole, parts, [count / MOST_UNITS for _, count in shares], find,
             self._memories, self._submissions, self._lock,

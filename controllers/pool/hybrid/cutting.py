@@ -14,7 +14,7 @@ from typing import NamedTuple
 from controllers.estimates.estimate import Estimate
 from controllers.pool.forecast import Forecast
 from controllers.pool.hybrid.division import TRIALS
-from controllers.pool.hybrid.sides import Side
+from controllers.pool.hybrid.side import Side
 from controllers.pool.hybrid.tails import parts_of
 from controllers.pool.job import Job
 from controllers.pool.pieces import HelpS, Rows, least_s

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from controllers.estimates.device_rates import class_rate
 from controllers.estimates.task_key import TaskKey
 from controllers.pool.data import Touch
 from controllers.pool.device_count import DeviceCount
@@ -22,6 +21,7 @@ from controllers.pool.hybrid.division import (
 )
 from controllers.pool.hybrid.outcome import Outcomes
 from controllers.pool.hybrid.row_times import RowTimes
+from controllers.pool.hybrid.side import Side, key_of, likely
 from controllers.pool.hybrid.tries import Tries
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
@@ -30,21 +30,6 @@ from controllers.pool.share import Share
 from controllers.pool.way import Way
 
 MOST_KNOWN = 256    # kinds of tasks
-
-
-@dataclass(frozen=True)
-class Side:
-    """A way to do a share: on a device, or on so many cores of the host for each of `n_jobs`.
-
-    taken: cores that the sides before it compute with.  n_alone: jobs where no other side works,
-    and the host has the cores of devices, too.
-    """
-
-    way: Way
-    cores: int = 1
-    n_jobs: int = 1
-    taken: int = 0
-    n_alone: int = 1
 
 
 class Sides:
@@ -137,6 +122,17 @@ class Sides:
         upto = [round(n * sum(shares[:number])) for number in range(len(shares) + 1)]
         return [last - first for first, last in zip(upto, upto[1:])]
 
+    def are_settled(
+        self, sides: Sequence[Side], ends: Sequence[End], counts: Sequence[int]
+    ) -> bool:
+        """Whether all of several sides have some, and none of them for a trial."""
+        return all(counts) and all(self._best(sides, ends, sum(counts), 0.0)) and len(sides) > 1
+
+    def _best(
+        self, sides: Sequence[Side], ends: Sequence[End], n: int, floor_s: float
+    ) -> list[int]:
+        return self._divisions.of(key_of(sides, n), ends, n, floor_s, likely(sides))
+
     def _foreseen(
         self, sides: Sequence[Side], ends: Sequence[End], n: int, floor_s: float,
         outcomes: Outcomes | None, waits: Sequence[float],
@@ -148,8 +144,7 @@ class Sides:
         floor_s: before which it is not over, whoever does it.  outcomes: of the whole task so far.
         waits: how long sides are busy.
         """
-        key = *((side.way, side.cores, side.n_jobs) for side in sides), n
-        best = self._divisions.of(key, ends, n, floor_s, likely(sides))
+        key, best = key_of(sides, n), self._best(sides, ends, n, floor_s)
         is_new = [self._forecast.is_new(side.way) for side in sides]
         found = self._tries.counts(key, ends, best, is_new)
         if found == best and len(sides) > 1 and end_of(ends, best) < float("inf"):
@@ -224,6 +219,13 @@ class Sides:
         upto, factor = times
         return RowsEnd(start_s, upto, moved, factor)
 
+    def again(self, side: Side, end: End, size: float, n: int, n_rows: int | None) -> End:
+        """The same by what is known of times by now."""
+        times = self._times.upto(side.way, side.cores, side.n_jobs, size, n, n_rows)
+        if times is None or not isinstance(end, RowsEnd):
+            return unknown(n)
+        return replace(end, upto=times[0], factor=times[1])
+
     def of_calls(
         self, side: Side, calls: Sequence[Job], back: Sequence[int], adds: Sequence[float], *,
         at_end: bool, ready_s: float,
@@ -259,14 +261,6 @@ class Sides:
             return start_s + done_s + last_s
 
         return end_s
-
-
-def likely(sides: Sequence[Side]) -> int:
-    """Which side is fastest, by the classes of devices; the first one of those that are alike."""
-    devices = [side.way.lane.device for side in sides]
-    rates = [side.cores * side.n_jobs if device is None else class_rate(device)
-             for side, device in zip(sides, devices)]  # fmt: skip
-    return rates.index(max(rates))
 
 
 def _shared(calls: Sequence[Job]) -> dict[tuple[object, object], Touch]:

@@ -19,7 +19,8 @@ from controllers.pool.cut import array_of, check_written
 from controllers.pool.hybrid.hybrid import Hybrid, Series, Where
 from controllers.pool.hybrid.own_arrays import OwnArrays
 from controllers.pool.hybrid.part_jobs import PartJobs
-from controllers.pool.hybrid.sides import Side, Sides
+from controllers.pool.hybrid.side import Side
+from controllers.pool.hybrid.sides import Sides
 from controllers.pool.hybrid.sums import Sums
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane

@@ -20,7 +20,7 @@ from controllers.estimates.estimate import Estimate
 from controllers.estimates.estimates import Estimates
 from controllers.pool.hybrid.cutting import Cutting
 from controllers.pool.hybrid.division import divided, unknown
-from controllers.pool.hybrid.sides import Side, likely
+from controllers.pool.hybrid.side import Side, likely
 from controllers.pool.pool import Pool
 from hitmap.comm import SerialCommunicator
 
@@ -144,7 +144,7 @@ def test_new_tasks_are_given_to_the_class_that_is_fastest(
 
 
 def test_a_new_task_is_divided_by_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controllers.pool.hybrid.sides.class_rate", lambda device: 2.0)
+    monkeypatch.setattr("controllers.pool.hybrid.side.class_rate", lambda device: 2.0)
     y = np.zeros((N_ROWS, 8))
     task = ct.Task("slow", ("y",), roles={"y": "updating"})
     task.variant(plus_one)

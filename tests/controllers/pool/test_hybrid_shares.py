@@ -20,8 +20,8 @@ from controllers.estimates.task_key import Case
 from controllers.pool import order
 from controllers.pool.crew import Crew
 from controllers.pool.hybrid import tails
-from controllers.pool.hybrid.composites import MOST_UNITS
-from controllers.pool.hybrid.sides import Side
+from controllers.pool.hybrid.planning import MOST_UNITS
+from controllers.pool.hybrid.side import Side
 from controllers.pool.hybrid.sums import Sums
 from controllers.pool.job import Job
 from controllers.pool.pool import Pool

@@ -81,6 +81,6 @@ def test_a_pool_learns_how_long_divided_tasks_take(
     with ct.tasks("cpu/1", cores=2) as pool:
         for _ in range(12):
             pool.submit(both, y).result(HANGS_S)
-        seen = [kind.longer for kind in pool._composites._worth._kinds.values()]
+        seen = [kind.longer for kind in pool._composites._planning.worth._kinds.values()]
     assert (y == 12).all() and bool(seen) != is_new
     assert all(0 < one < float("inf") for longer in seen for one in longer)
