@@ -7,6 +7,7 @@ found anew while devices compute, when the forecast has learnt.
 # docs/decisions/0120-plans-are-made-while-devices-compute.md
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ MOST_RENEWED = 4    # plans, the newest ones that were asked for
 class Shares:
     """Sides of a task, how many units each one gets, and how long the task is foreseen to take.
 
-    ends: when a side is done; none of shares that are wanted.  foreseen_s: 0 where it is not to be
+    ends: when a side is done; none where shares were given.  foreseen_s: 0 where it is not to be
     compared with others of its kind, or little is known.
     """
 
@@ -53,7 +54,7 @@ class Shares:
 class _Plan:
     """Of a call while no side has anything else to do; of what it was made."""
 
-    hybrid: Hybrid
+    hybrid: weakref.ref[Hybrid]     # calls keep no task
     size: float
     n_rows: int
     may_run: list[Way]
@@ -85,14 +86,14 @@ class Planning:
         is_idle, others = self._forecast.is_idle, self._share.others()
         where = self._forecast.transfers.where(whole.touches)
         shares = self.shares(hybrid, cut, whole, _units(n_rows), n_rows, jobs)
-        rows = self._cut(hybrid, whole.size, n_rows, shares)
+        rows = self._cut(whole.size, n_rows, shares)
         if whole.call is not None:
             whole.call.plan = None
             is_usual = hybrid.devices is None and not cut.summed and shares.foreseen_s > 0
             if is_idle and is_usual and self._is_settled(shares):
                 whole.call.plan = made = _Plan(
-                    hybrid, whole.size, n_rows, [*whole.may_run], shares, rows, where,
-                    self._known(shares.sides), others,
+                    weakref.ref(hybrid), whole.size, n_rows, [*whole.may_run], shares, rows,
+                    where, self._known(shares.sides), others,
                 )  # fmt: skip
                 self._asked.append(made)
         return shares, rows
@@ -124,16 +125,15 @@ class Planning:
                 foreseen_s = end_of(ends, counts, waits)
         return Shares(sides, counts, ends, kind, foreseen_s)
 
-    def _cut(self, hybrid: Hybrid, size: float, n_rows: int, shares: Shares) -> list[SideRows]:
-        return self.cutting.cut(
-            size, n_rows, _units(n_rows), shares.some, is_divided=hybrid.shares is None
-        )
+    def _cut(self, size: float, n_rows: int, shares: Shares) -> list[SideRows]:
+        is_divided = bool(shares.ends)
+        return self.cutting.cut(size, n_rows, _units(n_rows), shares.some, is_divided=is_divided)
 
     def _holds(self, plan: _Plan, hybrid: Hybrid, whole: Job) -> bool:
         """Whether it would be made so again."""
         shares = plan.shares
         return (
-            plan.hybrid is hybrid and plan.size == whole.size and self._forecast.is_idle
+            plan.hybrid() is hybrid and plan.size == whole.size and self._forecast.is_idle
             and plan.known == self._known(shares.sides)
             and plan.where == self._forecast.transfers.where(whole.touches)
             and plan.others == self._share.others()
@@ -161,7 +161,7 @@ class Planning:
             shares = Shares(old.sides, counts, ends, old.kind, end_of(ends, counts))
             if self._is_settled(shares):    # else who submits has to look
                 plan.shares, plan.known = shares, self._known(old.sides)
-                plan.rows = self._cut(plan.hybrid, plan.size, plan.n_rows, shares)
+                plan.rows = self._cut(plan.size, plan.n_rows, shares)
         self._asked.clear()
 
 
