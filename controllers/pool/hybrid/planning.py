@@ -23,7 +23,7 @@ from controllers.pool.hybrid.side import Side
 from controllers.pool.hybrid.sides import Sides
 from controllers.pool.hybrid.worth import Worth
 from controllers.pool.job import Job
-from controllers.pool.share import Others, Share
+from controllers.pool.share import Share
 from controllers.pool.way import Way
 
 MOST_UNITS = 512    # in which shares are counted
@@ -60,9 +60,8 @@ class _Plan:
     may_run: list[Way]
     shares: Shares
     rows: list[SideRows]
-    where: Hashable     # cells lie, as is foreseen
+    around: Hashable
     known: Hashable     # of the times of sides
-    others: Others
 
 
 class Planning:
@@ -83,17 +82,16 @@ class Planning:
             whole.may_run = plan.may_run
             self._asked.append(plan)
             return plan.shares, plan.rows
-        is_idle, others = self._forecast.is_idle, self._share.others()
-        where = self._forecast.transfers.where(whole.touches)
+        around = self._around(whole) if self._forecast.is_idle else None
         shares = self.shares(hybrid, cut, whole, _units(n_rows), n_rows, jobs)
         rows = self._cut(whole.size, n_rows, shares)
         if whole.call is not None:
             whole.call.plan = None
             is_usual = hybrid.devices is None and not cut.summed and shares.foreseen_s > 0
-            if is_idle and is_usual and self._is_settled(shares):
+            if around is not None and is_usual and self._is_settled(shares):
                 whole.call.plan = made = _Plan(
                     weakref.ref(hybrid), whole.size, n_rows, [*whole.may_run], shares, rows,
-                    where, self._known(shares.sides), others,
+                    around, self._known(shares.sides),
                 )  # fmt: skip
                 self._asked.append(made)
         return shares, rows
@@ -135,10 +133,13 @@ class Planning:
         return (
             plan.hybrid() is hybrid and plan.size == whole.size and self._forecast.is_idle
             and plan.known == self._known(shares.sides)
-            and plan.where == self._forecast.transfers.where(whole.touches)
-            and plan.others == self._share.others()
+            and plan.around == self._around(whole)
             and self.worth.counts(shares.kind, shares.ends, shares.counts) == shares.counts
         )  # fmt: skip
+
+    def _around(self, whole: Job) -> Hashable:
+        """Where cells lie, as far as is foreseen, and what others hold."""
+        return self._forecast.transfers.where(whole.touches), self._share.others()
 
     def _is_settled(self, shares: Shares) -> bool:
         """Whether they stay: a side that has none is tried now and then."""
