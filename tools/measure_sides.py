@@ -220,12 +220,11 @@ def count_for(seconds_of: Callable[[int], float], wanted_s: float) -> int:
     return max(1, round(wanted_s * count / took_s))
 
 
-def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, float]:
-    """Of tasks of which the first side is so many times as fast as the second one."""
-    name, first_s = f"turns, 1:{ratio:g}", given.milliseconds / 1e3
-    second = work.cores or work.pool
-    alone = [work.alone(name, side) for side in (1, 2)]
-    both = ct.hybrid(work.task(f"{name} both", [1, 2]), cut={"x": ct.Row})
+def counts_of(
+    given: argparse.Namespace, work: Work, alone: Sequence[Any], ratio: float
+) -> tuple[int, int]:
+    """How often both sides do it all, to take the wanted time and so many times as long."""
+    first_s, second = given.milliseconds / 1e3, work.cores or work.pool
     again = on_host = 1
     is_slowed = given.pause is None and work.cores is None and not work.unlike
     work.again = max(1, round(ratio)) if is_slowed else 1
@@ -240,6 +239,15 @@ def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, f
 
         again = count_for(by_first, first_s)
         on_host = 1 if is_slowed else count_for(by_second, ratio * first_s)
+    return again, on_host
+
+
+def of_ratio(given: argparse.Namespace, work: Work, ratio: float) -> dict[str, float]:
+    """Of tasks of which the first side is so many times as fast as the second one."""
+    name, second = f"turns, 1:{ratio:g}", work.cores or work.pool
+    alone = [work.alone(name, side) for side in (1, 2)]
+    both = ct.hybrid(work.task(f"{name} both", [1, 2]), cut={"x": ct.Row})
+    again, on_host = counts_of(given, work, alone, ratio)
     at_first = work.timed(both, again, on_host, work.pool)
     for _ in range(WARM):
         work.drawn()

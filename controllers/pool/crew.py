@@ -64,9 +64,11 @@ class Crew:
             if not self._has_room(lane) or not (lane.ring() or self._start(lane)):
                 break
             woken = True
-        helpers = lane.helpers
-        for other in helpers or [way.lane for way in job.may_run if not woken]:
-            if other is not lane and (other.ring() or self._start(other)) and not helpers:
+        for other in job.helpers:
+            woken = other.ring() or self._start(other) or woken
+        for way in () if woken else job.may_run:
+            other = way.lane
+            if other is not lane and (other.ring() or self._start(other)):
                 break
 
     def begin(self, job: Job, ways: Sequence[Way]) -> bool:
@@ -253,9 +255,10 @@ class Crew:
         """
         if lane.device is not None:
             return len(lane.running) <= (lane.begun is not None)
+        helpers = lane.ready[0][2].helpers if lane.ready else ()
         taken = sum(
             other.cores for other in self._lanes
-            if other.ready or other.running or other in lane.helpers
+            if other.ready or other.running or other in helpers
         )  # fmt: skip
         return len(lane.running) < max(1, lane.n_threads - taken)
 

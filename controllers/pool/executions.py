@@ -34,6 +34,7 @@ class Executions:
         self._loaded = False
         self._first: Execution | None = None
         self._found: dict[tuple[float, int], Estimate | None] = {}
+        self._largest: float | None = None
         self._lately = Lately()
 
     def add(self, execution: Execution) -> bool:
@@ -91,6 +92,7 @@ class Executions:
         self.looks_at = self.n + max(1, self.n // 4)
         self.tell()
         self._found.clear()
+        self._largest = None
         self._lately.begin_anew()
         self._lately.compare(self._usual)
         self._n_looks += 1
@@ -108,8 +110,11 @@ class Executions:
 
     @property
     def largest(self) -> float:
-        """The largest size that was seen; 0 where there was none."""
-        return max((case.size for case in self.history().cases), default=0.0)
+        """The largest size of those from which estimates follow; 0 where there is none."""
+        if self._largest is None:
+            sizes = (case.size for case in self._estimates.history(self._key).cases)
+            self._largest = max(sizes, default=0.0)
+        return self._largest
 
     @property
     def is_known(self) -> bool:

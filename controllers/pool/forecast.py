@@ -93,12 +93,16 @@ class Forecast:
 
     def go_on_to_end(self) -> None:
         """All jobs are over."""
-        self.go_on(max((*self._cores, *self._free_s.values())))
+        self.go_on(self._end_s)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to do, as far as the program knows."""
-        return self.clock_s >= max(self._cores[-1], *self._free_s.values())
+        return self.clock_s >= self._end_s
+
+    @property
+    def _end_s(self) -> float:
+        return max((*self._cores, *self._free_s.values()))
 
     def ended(self, job: Job, way: Way, seconds: float) -> None:
         """A job, or a piece of one, has taken so long."""

@@ -147,6 +147,13 @@ class Job:
         """Pieces of it that nobody has begun; a job that is not done in pieces is one."""
         return self.state < RUNNING if self.pieces is None else int(self.pieces.n_left)
 
+    @property
+    def helpers(self) -> list[Lane]:
+        """Other lanes that are to do a part of it, as its share was a guess."""
+        if self.pieces is None or self.placed is None or not self.pieces.awaits_help:
+            return []
+        return [way.lane for way in self.may_run if way.lane is not self.placed.lane]
+
     def __repr__(self) -> str:
         return f"<job {self.number} of {self.task.name!r}>"
 

@@ -97,14 +97,6 @@ class Lane:
         return job if job.pieces is None else job.pieces.first()
 
     @property
-    def helpers(self) -> list[Lane]:
-        """Those that are to do a part of the most urgent one, whose share was a guess."""
-        job = self.ready[0][2] if self.ready else None
-        if job is None or job.pieces is None or not job.pieces.awaits_help:
-            return []
-        return [way.lane for way in job.may_run]
-
-    @property
     def last(self) -> Job:
         """The least urgent one of those that there are."""
         return max(self.ready)[2]

@@ -136,7 +136,7 @@ class Composites:
         ]
         sides, find = [side for side, _ in shares], None
         if hybrid.shares is None and planning.cutting.is_guess(sides):
-            find = partial(planning.cutting.shares, whole.size, sides)
+            find = partial(planning.cutting.shares_by_now, whole.size, sides)
         splitting = Splitting(
             hybrid, whole, parts, [count / MOST_UNITS for _, count in shares], find,
             self._memories, self._submissions, self._lock,

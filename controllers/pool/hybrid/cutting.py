@@ -73,7 +73,7 @@ class Cutting:
         """Whether so little is known of one of them that shares are guesses."""
         return any(self._forecast.is_new(side.way) for side in sides)
 
-    def shares(self, size: float, sides: Sequence[Side]) -> list[float] | None:
+    def shares_by_now(self, size: float, sides: Sequence[Side]) -> list[float] | None:
         """What of a task that has so much to do suits each side, by what is known of all by now.
 
         As much as a trial at least, since parts of the task are there.  None where nothing is known

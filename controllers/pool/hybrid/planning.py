@@ -77,7 +77,7 @@ class Planning:
         self, hybrid: Hybrid, cut: Cut, whole: Job, n_rows: int, jobs: PartJobs
     ) -> tuple[Shares, list[SideRows]]:
         """The shares of a task, and the rows of each; `whole` may be done by their lanes alone."""
-        plan: _Plan | None = None if whole.call is None else whole.call.plan
+        call, plan = whole.call, whole.call.plan
         if plan is not None and self._holds(plan, hybrid, whole):
             whole.may_run = plan.may_run
             self._asked.append(plan)
@@ -85,15 +85,14 @@ class Planning:
         around = self._around(whole) if self._forecast.is_idle else None
         shares = self.shares(hybrid, cut, whole, _units(n_rows), n_rows, jobs)
         rows = self._cut(whole.size, n_rows, shares)
-        if whole.call is not None:
-            whole.call.plan = None
-            is_usual = hybrid.devices is None and not cut.summed and shares.foreseen_s > 0
-            if around is not None and is_usual and self._is_settled(shares):
-                whole.call.plan = made = _Plan(
-                    weakref.ref(hybrid), whole.size, n_rows, [*whole.may_run], shares, rows,
-                    around, self._known(shares.sides),
-                )  # fmt: skip
-                self._asked.append(made)
+        is_usual = hybrid.devices is None and not cut.summed and shares.foreseen_s > 0
+        call.plan = None
+        if around is not None and is_usual and self._is_settled(shares):
+            call.plan = made = _Plan(
+                weakref.ref(hybrid), whole.size, n_rows, [*whole.may_run], shares, rows,
+                around, self._known(shares.sides),
+            )  # fmt: skip
+            self._asked.append(made)
         return shares, rows
 
     def shares(
@@ -119,7 +118,7 @@ class Planning:
         if ends and n_rows is not None and hybrid.devices is None:
             waits = [self._sides.wait_s(side, ready_s) for side in sides]
             counts = self.worth.counts(kind, ends, counts, waits)
-            if not any(self._forecast.is_new(side.way) for side in sides):
+            if not self.cutting.is_guess(sides):
                 foreseen_s = end_of(ends, counts, waits)
         return Shares(sides, counts, ends, kind, foreseen_s)
 

@@ -21,6 +21,7 @@ from controllers.estimates.estimates import Estimates
 from controllers.pool.hybrid.cutting import Cutting
 from controllers.pool.hybrid.division import divided, unknown
 from controllers.pool.hybrid.side import Side, likely
+from controllers.pool.job import Job
 from controllers.pool.pool import Pool
 from hitmap.comm import SerialCommunicator
 
@@ -37,6 +38,19 @@ KERNEL = ct.Kernel.of("slow", """
 
 def plus_one(y: Any) -> None:
     y += 1
+
+
+def new_task(on_host: Callable[[Any], None]) -> ct.Task:
+    """For the host and for devices, of which nothing is known."""
+    task = ct.Task("slow", ("y",), roles={"y": "updating"})
+    task.variant(on_host)
+    task.variant(KERNEL)
+    return task
+
+
+def opened() -> Pool:
+    """A core for functions, and one that is a device."""
+    return Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator())
 
 
 @pytest.fixture(autouse=True)
@@ -64,10 +78,8 @@ def test_a_device_helps_with_shares_that_were_guessed() -> None:
         time.sleep(0.3 * len(y_part) / N_ROWS)
         y_part += 1
 
-    task = ct.Task("slow", ("y",), roles={"y": "updating"})
-    task.variant(on_host)
-    task.variant(KERNEL)
-    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+    task = new_task(on_host)
+    with opened() as pool:
         both = ct.hybrid(task, cut={"y": ct.Row})
         futures = [pool.submit(both, y) for _ in range(N_TASKS)]
         assert [future.exception(HANGS_S) for future in futures] == [None] * N_TASKS
@@ -146,10 +158,8 @@ def test_new_tasks_are_given_to_the_class_that_is_fastest(
 def test_a_new_task_is_divided_by_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controllers.pool.hybrid.side.class_rate", lambda device: 2.0)
     y = np.zeros((N_ROWS, 8))
-    task = ct.Task("slow", ("y",), roles={"y": "updating"})
-    task.variant(plus_one)
-    task.variant(KERNEL)
-    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+    task = new_task(plus_one)
+    with opened() as pool:
         future = pool.submit(ct.hybrid(task, cut={"y": ct.Row}), y)
         assert future.exception(HANGS_S) is None
     assert {part.job.rows for part in future.parts} == {(0, FEW), (FEW, N_ROWS)}
@@ -168,10 +178,8 @@ def test_functions_split_by_what_is_known_when_they_do() -> None:
         time.sleep(0.1 * len(y_part) / N_ROWS)
         y_part += 1
 
-    task = ct.Task("slow", ("y",), roles={"y": "updating"})
-    task.variant(on_host)
-    task.variant(KERNEL)
-    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+    task = new_task(on_host)
+    with opened() as pool:
         both = ct.hybrid(task, split=split)
         futures = [pool.submit(both, ct.updating(y)) for _ in range(N_TASKS)]
         assert [future.exception(HANGS_S) for future in futures] == [None] * N_TASKS
@@ -195,20 +203,20 @@ def test_shares_are_as_large_as_trials(
         return None if seconds is None else Estimate.about(seconds, 0.1, "history")
 
     forecast: Any = SimpleNamespace(refresh=lambda: None, known=known)
-    found = Cutting(forecast).shares(1.0, sides)
+    found = Cutting(forecast).shares_by_now(1.0, sides)
     assert found == (None if shares is None else pytest.approx(shares, abs=1e-3))
     assert found is None or sum(found) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("awaits_help", [True, False])
 def test_who_is_to_help_is_woken_and_has_a_core(awaits_help: bool) -> None:
-    with Pool("cpu/1", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
+    with opened() as pool:
         host, device = pool._lanes
-        pieces = SimpleNamespace(look_for_help=lambda: None, awaits_help=awaits_help)
-        job: Any = SimpleNamespace(
-            pieces=pieces, placed=SimpleNamespace(lane=host), at_once=1, n_left=2, rank_s=0.0,
-            number=0, may_run=[SimpleNamespace(lane=lane) for lane in (host, device)], state=0,
-        )  # fmt: skip
+        ways: list[Any] = [SimpleNamespace(lane=lane) for lane in (host, device)]
+        job = Job(0, ct.Task("slow"), (), {}, [], pool, ways)
+        job.placed, job.pieces = ways[0], SimpleNamespace(
+            look_for_help=lambda: None, awaits_help=awaits_help, n_left=2
+        )
         bells = [SimpleQueue[bool](), SimpleQueue[bool]()]
         for lane, bell in zip((host, device), bells):
             lane.bells = [bell]

@@ -53,6 +53,23 @@ def test_a_small_transfer_that_took_long_says_little_of_large_ones(linked: Any) 
     assert transfers.seconds(1, NBYTES, to_device=True) == pytest.approx(20e-3)
 
 
+def test_the_estimator_is_not_told_of_transfers_by_who_asks(
+    linked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would fit all of them again for each question."""
+    transfers, moved = linked
+    moved.extend((1, True, NBYTES, 1e-3) for _ in range(20))
+    transfers.learn()
+    transfers.seconds(1, NBYTES, to_device=True)
+    told = list[object]()
+    monkeypatch.setattr(Estimates, "add", lambda *given: told.append(given))
+    for n in range(2, 9):
+        moved.append((1, True, NBYTES, 1e-3))
+        transfers.learn()
+        assert transfers.seconds(1, n * NBYTES, to_device=True) > 1e-3
+    assert not told
+
+
 def test_what_nobody_has_moved_is_foreseen_by_usual_links(linked: Any) -> None:
     transfers, moved = linked
     usual_s = LINK_S + NBYTES / LINK_BYTES_S
