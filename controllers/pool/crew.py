@@ -50,8 +50,7 @@ class Crew:
             self.push(job)
 
     def push(self, job: Job) -> None:
-        """`job` is for threads of its lane, which are woken, and those who are to help; else one of
-        another lane, to look.
+        """`job` is for threads of its lane, woken with those who are to help; else one of another.
         """
         assert job.placed is not None, "the forecast has seen it"
         lane, woken = job.placed.lane, False
@@ -67,8 +66,7 @@ class Crew:
         for other in job.helpers:
             woken = other.ring() or self._start(other) or woken
         for way in () if woken else job.may_run:
-            other = way.lane
-            if other is not lane and (other.ring() or self._start(other)):
+            if way.lane is not lane and (way.lane.ring() or self._start(way.lane)):
                 break
 
     def begin(self, job: Job, ways: Sequence[Way]) -> bool:
